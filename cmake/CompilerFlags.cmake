@@ -1,0 +1,53 @@
+# Flags shared by every target: language, optimisation, warnings, visibility, sanitizers, compiler cache.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# -O2 everywhere; the kernels, where vectorisation pays, ask for -O3 themselves (Kernels.cmake).
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# The build tree has the layout of the installed package under site/, so it can be imported without installing.
+set(TP_SITE_DIR ${CMAKE_BINARY_DIR}/site)
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+if(APPLE)
+  set(TP_ORIGIN "@loader_path")
+else()
+  set(TP_ORIGIN "$ORIGIN")
+endif()
+
+set(TP_INCLUDE_ROOTS ${CMAKE_CURRENT_SOURCE_DIR}/csrc ${CMAKE_CURRENT_SOURCE_DIR}/generated/cpp)
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TP_CCACHE ccache HINTS ${Python_ROOT_DIR}/bin)
+  if(TP_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${TP_CCACHE})
+  endif()
+endif()
+
+set(TP_SANITIZE_FLAGS "")
+if(TENSORPLAY_SANITIZE)
+  set(TP_SANITIZE_FLAGS -fsanitize=${TENSORPLAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined -g1)
+endif()
+
+function(tp_common_options target)
+  # Contraction would make a result depend on the instruction set that happens to run.
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -ffp-contract=off -ffunction-sections -fdata-sections ${TP_SANITIZE_FLAGS})
+  if(TENSORPLAY_PORTABLE)
+    target_compile_definitions(${target} PRIVATE TP_PORTABLE)
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "OBJECT_LIBRARY")
+    target_link_options(${target} PRIVATE ${TP_SANITIZE_FLAGS})
+    if(NOT APPLE)
+      target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed)
+    endif()
+  endif()
+endfunction()

@@ -1,0 +1,38 @@
+# The loops (csrc/kernels/isa, generated/cpp/kernels) are compiled once per instruction set, each time in a namespace
+# named by TP_ISA; csrc/kernels chooses between them when the library loads.
+# Sets TP_KERNEL_OBJECTS, in link order, and TP_KERNEL_DEFINITIONS for the code that chooses.
+file(GLOB TP_ISA_SOURCES CONFIGURE_DEPENDS csrc/kernels/isa/*.cpp generated/cpp/kernels/*.cpp)
+
+set(TP_KERNEL_OBJECTS "")
+set(TP_KERNEL_DEFINITIONS "")
+
+function(tp_add_kernels isa)
+  set(target kernels_${isa})
+  add_library(${target} OBJECT ${TP_ISA_SOURCES})
+  tp_common_options(${target})
+  target_compile_definitions(${target} PRIVATE TP_BUILDING TP_ISA=${isa} ${TP_KERNEL_DEFINITIONS})
+  target_compile_options(${target} PRIVATE
+    -O3 -fno-math-errno -fno-trapping-math -ftls-model=initial-exec ${ARGN})
+  target_include_directories(${target} PRIVATE ${TP_INCLUDE_ROOTS})
+  set(TP_KERNEL_OBJECTS ${TP_KERNEL_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND NOT TENSORPLAY_PORTABLE)
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-march=x86-64-v3 TP_COMPILER_HAS_V3)
+  check_cxx_compiler_flag(-march=x86-64-v4 TP_COMPILER_HAS_V4)
+  if(TP_COMPILER_HAS_V3)
+    list(APPEND TP_KERNEL_DEFINITIONS TP_HAVE_AVX2=1)
+  endif()
+  if(TP_COMPILER_HAS_V4)
+    list(APPEND TP_KERNEL_DEFINITIONS TP_HAVE_AVX512=1)
+  endif()
+endif()
+
+tp_add_kernels(baseline)
+if("TP_HAVE_AVX2=1" IN_LIST TP_KERNEL_DEFINITIONS)
+  tp_add_kernels(avx2 -march=x86-64-v3)
+endif()
+if("TP_HAVE_AVX512=1" IN_LIST TP_KERNEL_DEFINITIONS)
+  tp_add_kernels(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+endif()
