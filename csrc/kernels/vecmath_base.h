@@ -1,0 +1,270 @@
+// Owns the macros of the vector maths and the functions that are exact or one instruction: rounding, selection, sign,
+// remainders. Knows no polynomials. See vecmath.h for the rules every file of the group keeps.
+#pragma once
+#include <math.h>
+#include <stdint.h>
+
+#ifndef TP_ISA
+#define TP_ISA baseline
+#endif
+
+#define TP_MATH static inline __attribute__((always_inline))
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen)
+#define TP_HAS_FMA 1
+#else
+#define TP_HAS_FMA 0
+#endif
+
+// a * b + c, fused where that is an instruction. A formula that uses it must be accurate both ways.
+#define TP_FMA(a, b, c) ::tp::TP_ISA::m::detail::multiply_add(a, b, c)
+
+// Rounding instructions: SSE4.1 on x86, always there elsewhere.
+#if defined(__SSE4_1__) || !(defined(__x86_64__) || defined(__i386__))
+#define TP_HAS_ROUND 1
+#else
+#define TP_HAS_ROUND 0
+#endif
+
+namespace tp {
+namespace TP_ISA {
+namespace m {
+
+template <class T>
+concept Real = __is_same(T, float) || __is_same(T, double);
+
+namespace detail {
+
+template <class T>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Bits = uint32_t;
+  using Signed = int32_t;
+  static constexpr int mantissa = 23;
+  static constexpr float integral = 0x1p23f;  // from here on every value is an integer
+};
+template <>
+struct Traits<double> {
+  using Bits = uint64_t;
+  using Signed = int64_t;
+  static constexpr int mantissa = 52;
+  static constexpr double integral = 0x1p52;
+};
+
+TP_MATH uint32_t to_bits(float x) { return __builtin_bit_cast(uint32_t, x); }
+TP_MATH uint64_t to_bits(double x) { return __builtin_bit_cast(uint64_t, x); }
+TP_MATH float from_bits(uint32_t b) { return __builtin_bit_cast(float, b); }
+TP_MATH double from_bits(uint64_t b) { return __builtin_bit_cast(double, b); }
+
+template <class T>
+inline constexpr typename Traits<T>::Bits kSignBit = typename Traits<T>::Bits(1) << (sizeof(T) * 8 - 1);
+template <class T>
+inline constexpr T kNan = T(__builtin_nanf(""));
+template <class T>
+inline constexpr T kInf = T(__builtin_inff());
+
+#if TP_HAS_FMA
+TP_MATH float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TP_MATH double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+TP_MATH float multiply_add(float a, float b, float c) { return a * b + c; }
+TP_MATH double multiply_add(double a, double b, double c) { return a * b + c; }
+#endif
+
+// Horner's rule, highest coefficient first.
+template <class T>
+TP_MATH T horner(T, T c) {
+  return c;
+}
+template <class T, class... Rest>
+TP_MATH T horner(T x, T c0, T c1, Rest... rest) {
+  return horner(x, multiply_add(c0, x, c1), rest...);
+}
+
+template <Real T>
+TP_MATH T with_sign(T magnitude, T sign) {
+  return from_bits((to_bits(magnitude) & ~kSignBit<T>) | (to_bits(sign) & kSignBit<T>));
+}
+template <Real T>
+TP_MATH T magnitude(T x) {
+  return from_bits(to_bits(x) & ~kSignBit<T>);
+}
+
+}  // namespace detail
+
+// ---- classification and selection
+// ------------------------------------------------------------------------------------
+
+template <class T>
+TP_MATH T where(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
+template <Real T>
+TP_MATH bool isnan(T x) {
+  return x != x;
+}
+template <Real T>
+TP_MATH bool isinf(T x) {
+  return detail::magnitude(x) == detail::kInf<T>;
+}
+template <Real T>
+TP_MATH bool isfinite(T x) {
+  return detail::magnitude(x) < detail::kInf<T>;
+}
+template <Real T>
+TP_MATH bool signbit(T x) {
+  return (detail::to_bits(x) & detail::kSignBit<T>) != 0;
+}
+
+template <Real T>
+TP_MATH T abs(T x) {
+  return detail::magnitude(x);
+}
+template <Real T>
+TP_MATH T copysign(T x, T y) {
+  return detail::with_sign(x, y);
+}
+template <Real T>
+TP_MATH T sign(T x) {
+  return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x;
+}
+
+// A NaN in either operand is the result; of two zeros the positive one is the larger.
+template <Real T>
+TP_MATH T maximum(T x, T y) {
+  const T zeros = detail::from_bits(detail::to_bits(x) & detail::to_bits(y));
+  const T larger = x > y ? x : x == y ? zeros : y;
+  return x != x ? x : larger;
+}
+template <Real T>
+TP_MATH T minimum(T x, T y) {
+  const T zeros = detail::from_bits(detail::to_bits(x) | detail::to_bits(y));
+  const T smaller = x < y ? x : x == y ? zeros : y;
+  return x != x ? x : smaller;
+}
+// A NaN is ignored when the other operand is a number.
+template <Real T>
+TP_MATH T fmax(T x, T y) {
+  return x != x ? y : y != y ? x : maximum(x, y);
+}
+template <Real T>
+TP_MATH T fmin(T x, T y) {
+  return x != x ? y : y != y ? x : minimum(x, y);
+}
+
+template <Real T>
+TP_MATH T heaviside(T x, T at_zero) {
+  return x > 0 ? T(1) : x < 0 ? T(0) : x == 0 ? at_zero : x;
+}
+
+// Steps through the bit patterns, which are ordered like the values on each side of zero.
+template <Real T>
+TP_MATH T nextafter(T x, T y) {
+  using Bits = typename detail::Traits<T>::Bits;
+  const Bits bits = detail::to_bits(x);
+  const bool away_from_zero = (x > 0) == (y > x);
+  const Bits next = away_from_zero ? bits + 1 : bits - 1;
+  const Bits from_zero = (detail::to_bits(y) & detail::kSignBit<T>) | 1;
+  const T stepped = detail::from_bits(x == 0 ? from_zero : next);
+  return x != x || y != y ? x + y : x == y ? y : stepped;
+}
+
+// ---- rounding to integers
+// --------------------------------------------------------------------------------------------
+
+#if TP_HAS_ROUND
+TP_MATH float round(float x) { return __builtin_rintf(x); }
+TP_MATH double round(double x) { return __builtin_rint(x); }
+TP_MATH float floor(float x) { return __builtin_floorf(x); }
+TP_MATH double floor(double x) { return __builtin_floor(x); }
+TP_MATH float ceil(float x) { return __builtin_ceilf(x); }
+TP_MATH double ceil(double x) { return __builtin_ceil(x); }
+TP_MATH float trunc(float x) { return __builtin_truncf(x); }
+TP_MATH double trunc(double x) { return __builtin_trunc(x); }
+#else
+// Half to even: adding 2^mantissa pushes the fraction out of the significand, and the hardware rounds it.
+template <Real T>
+TP_MATH T round(T x) {
+  constexpr T big = detail::Traits<T>::integral;
+  const T a = detail::magnitude(x);
+  return a < big ? detail::with_sign((a + big) - big, x) : x;
+}
+template <Real T>
+TP_MATH T floor(T x) {
+  const T r = round(x);
+  return r > x ? r - 1 : r;
+}
+template <Real T>
+TP_MATH T ceil(T x) {
+  const T r = round(x);
+  return r < x ? detail::with_sign(r + 1, x) : r;
+}
+template <Real T>
+TP_MATH T trunc(T x) {
+  return detail::with_sign(floor(detail::magnitude(x)), x);
+}
+#endif
+
+template <Real T>
+TP_MATH T frac(T x) {
+  return x - trunc(x);
+}
+
+// ---- powers and quotients
+// --------------------------------------------------------------------------------------------
+
+TP_MATH float sqrt(float x) { return __builtin_sqrtf(x); }
+TP_MATH double sqrt(double x) { return __builtin_sqrt(x); }
+
+template <Real T>
+TP_MATH T rsqrt(T x) {
+  return T(1) / sqrt(x);
+}
+template <Real T>
+TP_MATH T reciprocal(T x) {
+  return T(1) / x;
+}
+template <Real T>
+TP_MATH T square(T x) {
+  return x * x;
+}
+
+// Integer power by squaring. With a constant n the loop unrolls into a chain of multiplications.
+template <Real T>
+TP_MATH T powi(T x, int n) {
+  unsigned k = n < 0 ? 0u - unsigned(n) : unsigned(n);
+  T base = x, result = (k & 1) ? x : T(1);
+  for (k >>= 1; k != 0; k >>= 1) {
+    base *= base;
+    if (k & 1) result *= base;
+  }
+  return n < 0 ? T(1) / result : result;
+}
+
+TP_MATH float fmod(float x, float y) { return ::fmodf(x, y); }
+TP_MATH double fmod(double x, double y) { return ::fmod(x, y); }
+
+// Python's rule: the result has the sign of the divisor.
+template <Real T>
+TP_MATH T remainder(T x, T y) {
+  const T r = fmod(x, y);
+  const T shifted = (r < 0) != (y < 0) ? r + y : r;
+  return r == 0 ? detail::with_sign(T(0), y) : shifted;
+}
+
+// floor(x / y) of the exact quotient, consistent with remainder; division by zero as x / y.
+template <Real T>
+TP_MATH T floor_divide(T x, T y) {
+  const T r = fmod(x, y);
+  const T quotient = (x - r) / y;
+  const T lower = r != 0 && (r < 0) != (y < 0) ? quotient - 1 : quotient;
+  const T nearest = round(lower);
+  const T result = lower == 0 ? detail::with_sign(T(0), x / y) : nearest;
+  return y == 0 ? x / y : result;
+}
+
+}  // namespace m
+}  // namespace TP_ISA
+}  // namespace tp

@@ -1,0 +1,165 @@
+// Owns the integer and bool forms of the vector maths: wraparound arithmetic, division that never traps, bit
+// operations.
+#pragma once
+#include "kernels/vecmath_base.h"
+
+namespace tp {
+namespace TP_ISA {
+namespace m {
+
+// T: the type, U: the unsigned type its arithmetic wraps in. Divisors that would trap (0, and -1 under the most
+// negative value) are replaced before dividing; a zero divisor gives 0, and the op layer reports it.
+#define TP_MATH_INTEGER_COMMON(T, U)                    \
+  TP_MATH T maximum(T x, T y) { return x > y ? x : y; } \
+  TP_MATH T minimum(T x, T y) { return x < y ? x : y; } \
+  TP_MATH T fmax(T x, T y) { return x > y ? x : y; }    \
+  TP_MATH T fmin(T x, T y) { return x < y ? x : y; }    \
+  TP_MATH T square(T x) { return T(U(x) * U(x)); }      \
+  TP_MATH T bit_and(T x, T y) { return T(x & y); }      \
+  TP_MATH T bit_or(T x, T y) { return T(x | y); }       \
+  TP_MATH T bit_xor(T x, T y) { return T(x ^ y); }      \
+  TP_MATH T bit_not(T x) { return T(~x); }              \
+  TP_MATH T floor(T x) { return x; }                    \
+  TP_MATH T ceil(T x) { return x; }                     \
+  TP_MATH T round(T x) { return x; }                    \
+  TP_MATH T trunc(T x) { return x; }                    \
+  TP_MATH T conj(T x) { return x; }                     \
+  TP_MATH T real(T x) { return x; }                     \
+  TP_MATH bool isnan(T) { return false; }               \
+  TP_MATH bool isinf(T) { return false; }               \
+  TP_MATH bool isfinite(T) { return true; }             \
+  TP_MATH T heaviside(T x, T h) { return x > 0 ? T(1) : x == 0 ? h : T(0); }
+
+#define TP_MATH_SIGNED(T, U)                                                       \
+  TP_MATH_INTEGER_COMMON(T, U)                                                     \
+  TP_MATH T abs(T x) { return x < 0 ? T(U(0) - U(x)) : x; }                        \
+  TP_MATH T sign(T x) { return T((x > 0) - (x < 0)); }                             \
+  TP_MATH bool signbit(T x) { return x < 0; }                                      \
+  TP_MATH T copysign(T x, T y) { return (x < 0) != (y < 0) ? T(U(0) - U(x)) : x; } \
+  TP_MATH T fmod(T x, T y) {                                                       \
+    const bool trivial = y == 0 || y == -1;                                        \
+    const T r = x % (trivial ? T(1) : y);                                          \
+    return trivial ? T(0) : r;                                                     \
+  }                                                                                \
+  TP_MATH T remainder(T x, T y) {                                                  \
+    const T r = fmod(x, y);                                                        \
+    return r != 0 && (r < 0) != (y < 0) ? T(r + y) : r;                            \
+  }                                                                                \
+  TP_MATH T trunc_divide(T x, T y) {                                               \
+    const bool trivial = y == 0 || y == -1;                                        \
+    const T q = x / (trivial ? T(1) : y);                                          \
+    return y == 0 ? T(0) : y == -1 ? T(U(0) - U(x)) : q;                           \
+  }                                                                                \
+  TP_MATH T floor_divide(T x, T y) {                                               \
+    const T q = trunc_divide(x, y);                                                \
+    const bool inexact = y != 0 && T(U(q) * U(y)) != x;                            \
+    return inexact && (x < 0) != (y < 0) ? T(q - 1) : q;                           \
+  }                                                                                \
+  TP_MATH T shl(T x, T s) {                                                        \
+    const bool in_range = s >= 0 && s < T(sizeof(T) * 8);                          \
+    return in_range ? T(U(x) << (in_range ? s : 0)) : T(0);                        \
+  }                                                                                \
+  TP_MATH T shr(T x, T s) {                                                        \
+    const bool in_range = s >= 0 && s < T(sizeof(T) * 8);                          \
+    return T(x >> (in_range ? s : T(sizeof(T) * 8 - 1)));                          \
+  }                                                                                \
+  TP_MATH T pow(T x, T n) {                                                        \
+    U base = U(x), result = 1;                                                     \
+    for (U k = U(n < 0 ? T(0) : n); k != 0; k >>= 1) {                             \
+      result *= (k & 1) ? base : U(1);                                             \
+      base *= base;                                                                \
+    }                                                                              \
+    /* 1 / x^|n| truncated: only 1 and -1 leave anything. */                       \
+    const T negative = x == 1 ? T(1) : x == -1 ? ((n & 1) ? T(-1) : T(1)) : T(0);  \
+    return n < 0 ? negative : T(result);                                           \
+  }                                                                                \
+  TP_MATH T powi(T x, int n) { return pow(x, T(n)); }                              \
+  TP_MATH T gcd(T x, T y) {                                                        \
+    U a = U(abs(x)), b = U(abs(y));                                                \
+    while (b != 0) {                                                               \
+      const U r = a % b;                                                           \
+      a = b;                                                                       \
+      b = r;                                                                       \
+    }                                                                              \
+    return T(a);                                                                   \
+  }                                                                                \
+  TP_MATH T lcm(T x, T y) {                                                        \
+    const T g = gcd(x, y);                                                         \
+    return g == 0 ? T(0) : abs(T(U(trunc_divide(x, g)) * U(y)));                   \
+  }
+
+TP_MATH_SIGNED(int32_t, uint32_t)
+TP_MATH_SIGNED(int64_t, uint64_t)
+
+TP_MATH_INTEGER_COMMON(uint64_t, uint64_t)
+TP_MATH uint64_t abs(uint64_t x) { return x; }
+TP_MATH uint64_t sign(uint64_t x) { return x != 0; }
+TP_MATH bool signbit(uint64_t) { return false; }
+TP_MATH uint64_t fmod(uint64_t x, uint64_t y) { return y == 0 ? 0 : x % (y == 0 ? 1 : y); }
+TP_MATH uint64_t remainder(uint64_t x, uint64_t y) { return fmod(x, y); }
+TP_MATH uint64_t trunc_divide(uint64_t x, uint64_t y) { return y == 0 ? 0 : x / (y == 0 ? 1 : y); }
+TP_MATH uint64_t floor_divide(uint64_t x, uint64_t y) { return trunc_divide(x, y); }
+TP_MATH uint64_t shl(uint64_t x, uint64_t s) { return s < 64 ? x << (s & 63) : 0; }
+TP_MATH uint64_t shr(uint64_t x, uint64_t s) { return s < 64 ? x >> (s & 63) : 0; }
+TP_MATH uint64_t pow(uint64_t x, uint64_t n) {
+  uint64_t base = x, result = 1;
+  for (uint64_t k = n; k != 0; k >>= 1) {
+    result *= (k & 1) ? base : uint64_t(1);
+    base *= base;
+  }
+  return result;
+}
+TP_MATH uint64_t powi(uint64_t x, int n) { return n >= 0 ? pow(x, uint64_t(n)) : uint64_t(x == 1); }
+TP_MATH uint64_t gcd(uint64_t x, uint64_t y) {
+  while (y != 0) {
+    const uint64_t r = x % y;
+    x = y;
+    y = r;
+  }
+  return x;
+}
+TP_MATH uint64_t lcm(uint64_t x, uint64_t y) {
+  const uint64_t g = gcd(x, y);
+  return g == 0 ? 0 : x / g * y;
+}
+
+// bool: the two-element case of each, so that integer formulas accept it.
+TP_MATH bool abs(bool x) { return x; }
+TP_MATH bool sign(bool x) { return x; }
+TP_MATH bool square(bool x) { return x; }
+TP_MATH bool maximum(bool x, bool y) { return x | y; }
+TP_MATH bool minimum(bool x, bool y) { return x & y; }
+TP_MATH bool fmax(bool x, bool y) { return x | y; }
+TP_MATH bool fmin(bool x, bool y) { return x & y; }
+TP_MATH bool bit_and(bool x, bool y) { return x & y; }
+TP_MATH bool bit_or(bool x, bool y) { return x | y; }
+TP_MATH bool bit_xor(bool x, bool y) { return x != y; }
+TP_MATH bool bit_not(bool x) { return !x; }
+TP_MATH bool shl(bool x, bool s) { return x & !s; }
+TP_MATH bool shr(bool x, bool s) { return x & !s; }
+TP_MATH bool pow(bool x, bool n) { return x | !n; }
+TP_MATH bool powi(bool x, int n) { return x | (n == 0); }
+TP_MATH bool gcd(bool x, bool y) { return x | y; }
+TP_MATH bool lcm(bool x, bool y) { return x & y; }
+TP_MATH bool fmod(bool, bool) { return false; }
+TP_MATH bool remainder(bool, bool) { return false; }
+TP_MATH bool trunc_divide(bool x, bool y) { return x & y; }
+TP_MATH bool floor_divide(bool x, bool y) { return x & y; }
+TP_MATH bool floor(bool x) { return x; }
+TP_MATH bool ceil(bool x) { return x; }
+TP_MATH bool round(bool x) { return x; }
+TP_MATH bool trunc(bool x) { return x; }
+TP_MATH bool conj(bool x) { return x; }
+TP_MATH bool real(bool x) { return x; }
+TP_MATH bool isnan(bool) { return false; }
+TP_MATH bool isinf(bool) { return false; }
+TP_MATH bool isfinite(bool) { return true; }
+TP_MATH bool signbit(bool) { return false; }
+TP_MATH bool heaviside(bool x, bool h) { return x | h; }
+
+#undef TP_MATH_SIGNED
+#undef TP_MATH_INTEGER_COMMON
+
+}  // namespace m
+}  // namespace TP_ISA
+}  // namespace tp
