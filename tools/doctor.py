@@ -1,6 +1,6 @@
 """Checks what a build needs from the machine itself, and prints the one line that installs what is missing.
 
-Runs on the system's Python before anything is installed: standard library only, and syntax that old versions parse,
+Runs on the system's Python before anything is installed: standard library only, and no syntax newer than Python 3.6,
 so that the complaint about the version is readable.
 """
 
@@ -42,7 +42,7 @@ def compiles_cxx20(command):
         source = os.path.join(folder, "probe.cpp")
         with open(source, "w") as file:
             file.write(PROBE)
-        call = command.split() + ["-std=c++20", source, "-o", os.path.join(folder, "probe")]
+        call = [*command.split(), "-std=c++20", source, "-o", os.path.join(folder, "probe")]
         return subprocess.run(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -57,17 +57,17 @@ def missing():
     faults = []
     if sys.version_info < MINIMUM:
         found = ".".join(str(part) for part in sys.version_info[:3])
-        faults.append(("python", "Python %d.%d or newer is needed, %s is %s" % (*MINIMUM, sys.executable, found)))
+        faults.append(("python", f"Python {MINIMUM[0]}.{MINIMUM[1]} or newer is needed, {sys.executable} is {found}"))
     elif not has_venv():
-        faults.append(("venv", "the modules venv and ensurepip are missing from %s" % sys.executable))
+        faults.append(("venv", f"the modules venv and ensurepip are missing from {sys.executable}"))
     include = sysconfig.get_paths()["include"]
     if not os.path.exists(os.path.join(include, "Python.h")):
-        faults.append(("header", "Python.h is not in %s" % include))
+        faults.append(("header", f"Python.h is not in {include}"))
     found = compiler()
     if found is None:
         faults.append(("c++", "no C++ compiler: neither $CXX nor c++, g++ or clang++ is there"))
     elif not compiles_cxx20(found):
-        faults.append(("c++", "%s does not compile C++20 (gcc 12, clang 15 or newer does)" % found))
+        faults.append(("c++", f"{found} does not compile C++20 (gcc 12, clang 15 or newer does)"))
     if shutil.which("make") is None:
         faults.append(("make", "make is not there"))
     return faults
@@ -80,18 +80,18 @@ def remedy(faults):
         if shutil.which(manager) is None:
             continue
         packages = " ".join(dict.fromkeys(names[what] for what in wanted))
-        root = getattr(os, "geteuid", lambda: 0)() == 0 or manager == "brew"
-        refresh = "apt-get update && " if manager == "apt-get" else ""
-        sudo = "" if root else "sudo "
-        update = sudo + refresh if refresh else ""
-        return "%s%s%s install %s%s" % (update, sudo, manager, "" if manager == "brew" else "-y ", packages)
+        if manager == "brew":
+            return f"brew install {packages}"
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        refresh = f"{sudo}apt-get update && " if manager == "apt-get" else ""
+        return f"{refresh}{sudo}{manager} install -y {packages}"
     return "install with your package manager: " + ", ".join(dict.fromkeys(wanted))
 
 
 def main():
     faults = missing()
     if not faults:
-        print("doctor: Python %s, %s: all that a build needs is here" % (sys.version.split()[0], compiler()))
+        print(f"doctor: Python {sys.version.split()[0]}, {compiler()}: all that a build needs is here")
         return 0
     for _, why in faults:
         print("doctor: " + why, file=sys.stderr)
