@@ -1,0 +1,310 @@
+"""The elementwise functions a formula may call: arity, result kind, partial derivatives, NumPy and mpmath forms.
+
+A partial is a formula over x, y, z (the arguments) and out (the value itself); None means there is no rule and an entry
+must give `d`. Every function a partial uses is in this table, so derivatives of derivatives exist.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .formula import Node, parse
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+PLACES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    arity: int
+    kind: str  # float: integers become float; any: keeps the type; bool; int: integers and bool only
+    partials: tuple[str | None, ...]  # one per argument; '0' where it is piecewise constant
+    optional: int = 0  # how many trailing arguments may be None (clamp)
+
+    @property
+    def rules(self) -> tuple[Node | None, ...]:
+        return tuple(None if p is None else _parsed(p) for p in self.partials)
+
+
+@cache
+def _parsed(text: str) -> Node:
+    return parse(text)
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def _f(name: str, kind: str, *partials: str | None, optional: int = 0) -> None:
+    FUNCTIONS[name] = Function(name, len(partials), kind, partials, optional)
+
+
+# Exponentials and logarithms. expm1 keeps exp(x): out + 1 cancels where exp(x) is small.
+_f("exp", "float", "out")
+_f("exp2", "float", "0.6931471805599453 * out")
+_f("expm1", "float", "exp(x)")
+_f("log", "float", "1 / x")
+_f("log2", "float", "1.4426950408889634 / x")
+_f("log10", "float", "0.4342944819032518 / x")
+_f("log1p", "float", "1 / (1 + x)")
+_f("logaddexp", "float", "sigmoid(x - y)", "sigmoid(y - x)")
+_f("logaddexp2", "float", "sigmoid(0.6931471805599453 * (x - y))", "sigmoid(0.6931471805599453 * (y - x))")
+# 0 * log(0) is 0 here, and so is its partial: the factor x is exactly zero there.
+_f("xlogy", "float", "where(x == 0 and y <= 0, 0, log(y))", "x / y")
+_f("xlog1py", "float", "where(x == 0 and y <= -1, 0, log1p(y))", "x / (1 + y)")
+_f("entr", "float", "-log(x) - 1")
+# Powers. The partial in the base is 0 for exponent 0 even at base 0; in the exponent it is 0 at base 0.
+_f("pow", "any", "where(y == 0, 0, y * x**(y - 1))", "where(x == 0 and y >= 0, 0, out * log(x))")
+_f("sqrt", "float", "0.5 / out")
+_f("rsqrt", "float", "-0.5 * out**3")
+_f("reciprocal", "float", "-out**2")
+_f("square", "any", "2 * x")
+# hypot at the origin: the subgradient 0.
+_f("hypot", "float", "where(out == 0, 0, x / out)", "where(out == 0, 0, y / out)")
+# Trigonometric and hyperbolic. (1 - x) * (1 + x) does not cancel near 1 as 1 - x**2 does.
+_f("sin", "float", "cos(x)")
+_f("cos", "float", "-sin(x)")
+_f("tan", "float", "1 + out**2")
+_f("asin", "float", "rsqrt((1 - x) * (1 + x))")
+_f("acos", "float", "-rsqrt((1 - x) * (1 + x))")
+_f("atan", "float", "1 / (1 + x**2)")
+_f("sinh", "float", "cosh(x)")
+_f("cosh", "float", "sinh(x)")
+_f("tanh", "float", "1 - out**2")
+_f("asinh", "float", "rsqrt(1 + x**2)")
+_f("acosh", "float", "rsqrt(x - 1) * rsqrt(x + 1)")
+_f("atanh", "float", "1 / ((1 - x) * (1 + x))")
+_f("atan2", "float", "y / (x**2 + y**2)", "-x / (x**2 + y**2)")
+# sinc(x) = sin(pi x) / (pi x). Near 0 the quotient cancels, so the series stands there.
+_f(
+    "sinc", "float",
+    "where(abs(x) < 0.05, sinc_slope(pi * x) * pi, (cos(pi * x) - out) / x)",
+)  # fmt: skip
+# The error function and kin.
+_f("erf", "float", "1.1283791670955126 * exp(-x**2)")
+_f("erfc", "float", "-1.1283791670955126 * exp(-x**2)")
+_f("erfinv", "float", "0.886226925452758 * exp(out**2)")
+_f("erfcx", "float", "2 * x * out - 1.1283791670955126")
+_f("ndtr", "float", "0.3989422804014327 * exp(-0.5 * x**2)")
+_f("ndtri", "float", "2.5066282746310002 * exp(0.5 * out**2)")
+_f("log_ndtr", "float", "exp(-0.5 * x**2 - out - 0.9189385332046728)")
+_f("lgamma", "float", "digamma(x)")
+_f("digamma", "float", "polygamma(1, x)")
+_f("trigamma", "float", "polygamma(2, x)")
+_f("polygamma", "float", "0", "polygamma(x + 1, y)")  # the order is a constant, never differentiated
+_f("i0", "float", "i1(x)")
+_f("i1", "float", "where(abs(x) < 0.05, 0.5 + x**2 * (0.1875 + x**2 * (0.013020833333333334 + x**2 * 0.0003797743055555556)), i0(x) - out / x)")
+_f("i0e", "float", "i1e(x) - sgn(x) * out")
+_f("i1e", "float", "where(x == 0, 0.5, i0e(x) - out * (sgn(x) + 1 / x))")
+# Logistic. log_sigmoid keeps sigmoid(-x), exact in both tails.
+_f("sigmoid", "float", "out * (1 - out)")
+_f("log_sigmoid", "float", "sigmoid(-x)")
+_f("logit", "float", "1 / (x * (1 - x))")
+_f("softplus1", "float", "sigmoid(x)")  # log(1 + exp(x)) without overflow
+# Absolute value, sign, complex parts. conj is the identity on real types; the loops drop it there.
+_f("abs", "any", "conj(sgn(x))")
+_f("sign", "any", "0")
+_f("sgn", "any", "0")
+_f("neg", "any", "-1")
+_f("conj", "any", None)
+_f("real", "any", "1")
+_f("imag", "any", None)
+_f("angle", "float", None)
+_f("copysign", "float", "sgn(x) * copysign(1, y)", "0")
+# Selection. At a tie of maximum and minimum each side gets one half; fmax and fmin give it to the first.
+_f("where", "any", "0", "where(x, 1, 0)", "where(x, 0, 1)")
+_f("maximum", "any", "where(x < y, 0, where(x == y, 0.5, 1))", "where(y < x, 0, where(x == y, 0.5, 1))")
+_f("minimum", "any", "where(x > y, 0, where(x == y, 0.5, 1))", "where(y > x, 0, where(x == y, 0.5, 1))")
+_f("fmax", "any", "where(x >= y or isnan(y), 1, 0)", "where(x >= y or isnan(y), 0, 1)")
+_f("fmin", "any", "where(x <= y or isnan(y), 1, 0)", "where(x <= y or isnan(y), 0, 1)")
+# clamp passes the gradient on its closed interval; with lo > hi the result is hi.
+_f("clamp", "any", "where(x >= y and x <= z, 1, 0)", "where(x < y and y < z, 1, 0)", "where(x > z or y > z, 1, 0)", optional=2)
+_f("heaviside", "any", "0", "where(x == 0, 1, 0)")
+# Rounding and remainders: piecewise constant quotients. % is remainder (sign of the divisor), // floors.
+_f("floor", "any", "0")
+_f("ceil", "any", "0")
+_f("round", "any", "0")
+_f("trunc", "any", "0")
+_f("frac", "any", "1")
+_f("fmod", "any", "1", "-trunc(x / y)")
+_f("remainder", "any", "1", "-floor(x / y)")
+_f("floor_divide", "any", "0", "0")
+_f("nextafter", "float", None, None)
+# Masks and integers.
+for _name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "logical_not"):
+    _f(_name, "bool", "0")
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    _f(_name, "bool", "0", "0")
+_f("bitwise_not", "int", "0")
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "gcd", "lcm"):
+    _f(_name, "int", "0", "0")
+# Casts: `float(x)` makes the default float type of integers and bool; `int(x)` truncates.
+_f("float", "float", "1")
+_f("bool", "bool", "0")
+_f("int", "int", "0")
+# d/du (sin u / u), its series; only called for |u| < 0.16 and expanded by derive.
+_f("sinc_slope", "float", None)
+
+SINC_SLOPE = parse(
+    "x * (-0.3333333333333333 + x**2 * (0.03333333333333333 + x**2 * (-0.0011904761904761906 + x**2 * "
+    "(2.2045855379188714e-05 + x**2 * -2.505210838544172e-07))))"
+)
+# Pure spellings: rewritten before anything else looks at a formula.
+MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
+    "sinc_slope": (("x",), SINC_SLOPE),
+    "softplus1": (("x",), parse("logaddexp(x, 0)")),
+    "trigamma": (("x",), parse("polygamma(1, x)")),
+    "neg": (("x",), parse("-x")),
+    "pow": (("x", "y"), parse("x**y")),
+    "remainder": (("x", "y"), parse("x % y")),
+    "floor_divide": (("x", "y"), parse("x // y")),
+}
+INTERNAL = frozenset({"sinc_slope", "softplus1"})  # not offered to entries
+
+# Binary operators as functions: kind and partials.
+OPERATORS: dict[str, Function] = {
+    "+": Function("+", 2, "any", ("1", "1")),
+    "-": Function("-", 2, "any", ("1", "-1")),
+    "*": Function("*", 2, "any", ("y", "x")),
+    "/": Function("/", 2, "float", ("1 / y", "-x / y**2")),
+    "//": Function("//", 2, "any", ("0", "0")),
+    "%": Function("%", 2, "any", ("1", "-floor(x / y)")),
+    "**": Function("**", 2, "any", FUNCTIONS["pow"].partials),
+    "&": Function("&", 2, "int", ("0", "0")),
+    "|": Function("|", 2, "int", ("0", "0")),
+    "^": Function("^", 2, "int", ("0", "0")),
+    "<<": Function("<<", 2, "int", ("0", "0")),
+    ">>": Function(">>", 2, "int", ("0", "0")),
+}
+# The op that computes an operator node when a formula is called as differentiable ops.
+OPERATOR_OPS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floor_divide", "%": "remainder", "**": "pow", "@": "matmul",
+    "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "bitwise_left_shift", ">>": "bitwise_right_shift",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+    "neg": "neg", "~": "bitwise_not", "not": "logical_not", "and": "logical_and", "or": "logical_or",
+}  # fmt: skip
+
+
+class Unavailable(Exception):
+    """A numeric form that needs a package that is not installed."""
+
+
+# ---- numeric forms --------------------------------------------------------------------------------------------------
+
+
+@cache
+def numpy_functions() -> dict[str, Callable[..., Any]]:
+    """NumPy forms over float64, complex128, integers and bool; SciPy where NumPy has none."""
+    import numpy as np
+
+    try:
+        import scipy.special as sp
+    except ImportError:
+        sp = None
+
+    def need(name: str) -> Callable[..., Any]:
+        if sp is not None:
+            return getattr(sp, name)  # type: ignore[no-any-return]
+
+        def missing(*_: Any) -> Any:
+            raise Unavailable(f"{name} needs SciPy")
+
+        return missing
+
+    def sgn(x: Any) -> Any:
+        return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))) if np.iscomplexobj(x) else np.sign(x)
+
+    def clamp(x: Any, lo: Any = None, hi: Any = None) -> Any:
+        x = x if lo is None else np.maximum(x, lo)
+        return x if hi is None else np.minimum(x, hi)
+
+    def sigmoid(x: Any) -> Any:
+        return np.where(np.real(x) >= 0, 1 / (1 + np.exp(-x)), np.exp(x) / (1 + np.exp(x)))
+
+    def power(x: Any, y: Any) -> Any:
+        x, y = np.asarray(x), np.asarray(y)
+        integers = x.dtype.kind in "iub" and y.dtype.kind in "iub" and not np.any(y < 0)
+        return np.power(x, y) if integers else np.power(x * 1.0, y)
+
+    def log_sigmoid(x: Any) -> Any:
+        return -np.logaddexp(0, -x)
+
+    table: dict[str, Callable[..., Any]] = {
+        name: getattr(np, name)
+        for name in (
+            "exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 sqrt square hypot sin cos tan sinh cosh tanh sinc "
+            "abs sign conj real imag angle copysign where maximum minimum fmax fmin heaviside floor ceil trunc fmod "
+            "remainder floor_divide nextafter isnan isinf isfinite isposinf isneginf signbit logical_not logical_and "
+            "logical_or logical_xor bitwise_and bitwise_or bitwise_xor gcd lcm"
+        ).split()
+    }
+    table |= {
+        "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+        "atanh": np.arctanh, "atan2": np.arctan2, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / (x * 1.0),
+        "neg": lambda x: -x, "pow": power, "sgn": sgn, "clamp": clamp, "sigmoid": sigmoid, "log_sigmoid": log_sigmoid,
+        "logit": lambda x: np.log(x / (1 - x)), "softplus1": lambda x: np.logaddexp(x, 0), "round": np.round,
+        "frac": lambda x: x - np.trunc(x), "bitwise_not": np.invert, "bitwise_left_shift": np.left_shift,
+        "bitwise_right_shift": np.right_shift, "float": lambda x: np.asarray(x) * 1.0,
+        "bool": lambda x: np.asarray(x) != 0, "int": lambda x: np.trunc(x).astype(np.int64),
+        "erf": need("erf"), "erfc": need("erfc"), "erfinv": need("erfinv"), "erfcx": need("erfcx"), "ndtr": need("ndtr"),
+        "ndtri": need("ndtri"), "log_ndtr": need("log_ndtr"), "lgamma": need("gammaln"), "digamma": need("digamma"),
+        "polygamma": need("polygamma"), "trigamma": lambda x: need("polygamma")(1, x), "i0": need("i0"), "i1": need("i1"),
+        "i0e": need("i0e"), "i1e": need("i1e"), "xlogy": need("xlogy"), "xlog1py": need("xlog1py"), "entr": need("entr"),
+    }  # fmt: skip
+    if sp is None:
+        table |= {"erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc), "lgamma": np.vectorize(math.lgamma), "i0": np.i0}
+    return table
+
+
+@cache
+def mpmath_functions() -> dict[str, Callable[..., Any]]:
+    """mpmath forms of scalars, for checks to many digits."""
+    try:
+        import mpmath as mp
+    except ImportError:
+        raise Unavailable("mpmath is not installed") from None
+
+    def sgn(x: Any) -> Any:
+        return mp.mpf(0) if x == 0 else x / abs(x)
+
+    def clamp(x: Any, lo: Any = None, hi: Any = None) -> Any:
+        x = x if lo is None else max(x, lo)
+        return x if hi is None else min(x, hi)
+
+    def sinc(x: Any) -> Any:
+        return mp.mpf(1) if x == 0 else mp.sin(mp.pi * x) / (mp.pi * x)
+
+    table: dict[str, Callable[..., Any]] = {
+        name: getattr(mp, name)
+        for name in "exp expm1 log log10 log1p sqrt hypot sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+        "atan2 erf erfc erfinv conj floor ceil digamma isnan isinf isfinite".split()
+    }
+    table |= {
+        "exp2": lambda x: mp.power(2, x), "log2": lambda x: mp.log(x, 2), "rsqrt": lambda x: 1 / mp.sqrt(x),
+        "reciprocal": lambda x: 1 / mp.mpmathify(x), "square": lambda x: x * x, "abs": abs, "sign": sgn, "sgn": sgn,
+        "neg": lambda x: -x, "pow": mp.power, "clamp": clamp, "sinc": sinc, "real": mp.re, "imag": mp.im, "angle": mp.arg,
+        "sigmoid": lambda x: 1 / (1 + mp.exp(-x)), "log_sigmoid": lambda x: -mp.log1p(mp.exp(-x)),
+        "softplus1": lambda x: mp.log1p(mp.exp(x)), "logit": lambda x: mp.log(x / (1 - x)),
+        "logaddexp": lambda x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))) if x != y else x + mp.log(2),
+        "logaddexp2": lambda x, y: mp.log(mp.power(2, x) + mp.power(2, y), 2), "lgamma": mp.loggamma,
+        "polygamma": lambda n, x: mp.psi(int(n), x), "trigamma": lambda x: mp.psi(1, x),
+        "i0": lambda x: mp.besseli(0, x), "i1": lambda x: mp.besseli(1, x),
+        "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
+        "ndtr": mp.ncdf, "log_ndtr": lambda x: mp.log(mp.ncdf(x)), "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+        "ndtri": lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1), "entr": lambda x: -x * mp.log(x) if x > 0 else mp.mpf(0),
+        "xlogy": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log(y),
+        "xlog1py": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log1p(y), "where": lambda c, a, b: a if c else b,
+        "maximum": max, "minimum": min, "fmax": max, "fmin": min, "trunc": lambda x: mp.floor(x) if x > 0 else mp.ceil(x),
+        "round": mp.nint, "frac": lambda x: x - (mp.floor(x) if x > 0 else mp.ceil(x)),
+        "fmod": lambda x, y: x - y * (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)),
+        "remainder": lambda x, y: x - y * mp.floor(x / y), "floor_divide": lambda x, y: mp.floor(x / y),
+        "copysign": lambda x, y: abs(x) if y >= 0 else -abs(x), "heaviside": lambda x, y: y if x == 0 else mp.mpf(x > 0),
+        "signbit": lambda x: x < 0, "float": lambda x: mp.mpmathify(x), "bool": lambda x: x != 0,
+        "logical_not": lambda x: not x, "logical_and": lambda x, y: bool(x) and bool(y),
+        "logical_or": lambda x, y: bool(x) or bool(y), "logical_xor": lambda x, y: bool(x) != bool(y),
+    }  # fmt: skip
+    return table
