@@ -1,0 +1,162 @@
+// The claim-based pool: chunks are taken from an atomic counter, so a late worker costs nothing and the caller never waits
+// for one that has not started. After fork the child starts with an empty pool.
+#include "core/parallel_for.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace tp {
+namespace detail {
+
+int g_threads = 0;
+
+namespace {
+
+struct Job {
+  RangeFn fn;
+  void* ctx;
+  std::int64_t begin, end, chunk;
+  std::atomic<std::int64_t> next;
+  std::atomic<int> inside{0};  // workers currently looking at this job
+  std::exception_ptr error;
+  std::mutex error_lock;
+
+  bool run_one() {
+    const std::int64_t b = next.fetch_add(chunk, std::memory_order_relaxed);
+    if (b >= end) return false;
+    const std::int64_t e = b + chunk < end ? b + chunk : end;
+    try {
+      fn(ctx, b, e);
+    } catch (...) {
+      std::lock_guard<std::mutex> hold(error_lock);
+      if (!error) error = std::current_exception();
+      next.store(end, std::memory_order_relaxed);
+    }
+    return true;
+  }
+};
+
+struct Pool {
+  std::mutex lock;
+  std::condition_variable wake;
+  Job* job = nullptr;  // guarded by lock; workers enter a job under it
+  std::uint64_t ticket = 0;
+  std::atomic<std::uint64_t> seen_ticket{0};
+  int workers = 0;
+
+  void ensure(int n) {
+    while (workers < n) {
+      ++workers;
+      std::thread([this] { work(); }).detach();
+    }
+  }
+  void work() {
+    std::uint64_t last = 0;
+    for (;;) {
+      // A short spin catches back-to-back regions without a futex wake-up.
+      for (int i = 0; i < 2000 && seen_ticket.load(std::memory_order_acquire) == last; ++i) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+      }
+      Job* j = nullptr;
+      {
+        std::unique_lock<std::mutex> hold(lock);
+        wake.wait(hold, [&] { return job != nullptr && ticket != last; });
+        last = ticket;
+        j = job;
+        j->inside.fetch_add(1, std::memory_order_relaxed);
+      }
+      while (j->run_one()) {
+      }
+      j->inside.fetch_sub(1, std::memory_order_release);
+    }
+  }
+};
+
+Pool* g_pool = nullptr;
+thread_local bool t_inside = false;
+std::mutex g_region;  // one region at a time; a second caller runs serially
+
+void after_fork_child() {
+  g_pool = nullptr;  // the parent's workers do not exist here; its Pool is left behind unreachable
+  new (&g_region) std::mutex;
+}
+
+Pool& pool() {
+  if (!g_pool) {
+    g_pool = new Pool;
+#if defined(__unix__) || defined(__APPLE__)
+    static bool registered = (pthread_atfork(nullptr, nullptr, after_fork_child), true);
+    (void)registered;
+#endif
+  }
+  return *g_pool;
+}
+
+}  // namespace
+
+void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeFn fn, void* ctx) {
+  const int threads = num_threads();
+  const std::int64_t n = end - begin;
+  if (threads <= 1 || t_inside || n <= grain || !g_region.try_lock()) return fn(ctx, begin, end);
+  std::lock_guard<std::mutex> region(g_region, std::adopt_lock);
+  // Four chunks a thread absorb a busy neighbour; chunk borders depend on the range and grain alone.
+  std::int64_t chunk = (n + threads * 4 - 1) / (threads * 4);
+  chunk = chunk < grain ? grain : (chunk + 63) / 64 * 64;
+  Job job{fn, ctx, begin, end, chunk, {begin}, {0}, nullptr, {}};
+  Pool& p = pool();
+  {
+    std::lock_guard<std::mutex> hold(p.lock);
+    p.ensure(threads - 1);
+    p.job = &job;
+    ++p.ticket;
+    p.seen_ticket.store(p.ticket, std::memory_order_release);
+  }
+  if (threads == 2)
+    p.wake.notify_one();
+  else
+    p.wake.notify_all();
+  t_inside = true;
+  while (job.run_one()) {
+  }
+  t_inside = false;
+  {
+    std::lock_guard<std::mutex> hold(p.lock);
+    p.job = nullptr;  // nobody can enter any more
+  }
+  while (job.inside.load(std::memory_order_acquire) != 0) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace detail
+
+int num_threads() {
+  if (detail::g_threads == 0) {
+    int n = 0;
+    if (const char* s = std::getenv("TENSORPLAY_NUM_THREADS")) n = std::atoi(s);
+    if (n <= 0)
+      if (const char* s = std::getenv("OMP_NUM_THREADS")) n = std::atoi(s);
+    if (n <= 0) n = int(std::thread::hardware_concurrency());
+    detail::g_threads = n > 0 ? n : 1;
+  }
+  return detail::g_threads;
+}
+
+void set_num_threads(int n) { detail::g_threads = n < 1 ? 1 : n; }
+
+}  // namespace tp

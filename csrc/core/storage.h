@@ -1,0 +1,126 @@
+// Storage: a value handle on memory (block, offset, dtype, device, sizes, strides). It has no autograd identity.
+#pragma once
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "core/allocator.h"
+#include "core/dims.h"
+#include "core/dtype.h"
+#include "core/refcount.h"
+
+namespace tp {
+
+enum class Device : std::uint8_t { CPU };
+
+/// Memory shared by a tensor, its views and saved handles. The version counts in-place changes of this memory.
+struct Block {
+  RefCount refs;
+  std::uint32_t version = 0;
+  char* data = nullptr;
+  std::size_t nbytes = 0;
+  void (*free)(Block*) = nullptr;  // returns the memory and the Block itself
+  void* owner = nullptr;           // for foreign memory: what keeps it alive
+  bool read_only = false;
+
+  static void retain(Block* b) { ++b->refs.n; }
+  static void release(Block* b) {
+    if (--b->refs.n == 0) b->free(b);
+  }
+};
+using BlockRef = Ref<Block>;
+
+/// Uninitialised memory; up to 512 bytes lie inside the Block's own allocation.
+TP_API BlockRef make_block(std::size_t nbytes);
+/// Memory owned by somebody else; `free` is called with the Block when the last handle goes.
+TP_API BlockRef adopt_block(void* data, std::size_t nbytes, void* owner, void (*free)(Block*), bool read_only);
+/// Another version counter over the same memory (what `.data` gives).
+TP_API BlockRef alias_block(const BlockRef& block);
+
+class Storage {
+ public:
+  Storage() = default;
+  Storage(BlockRef block, Dtype dtype, Shape sizes) : block_(std::move(block)), sizes_(std::move(sizes)), dtype_(dtype) {
+    set_contiguous();
+  }
+  Storage(BlockRef block, Dtype dtype, Shape sizes, Strides strides, std::int64_t offset)
+      : block_(std::move(block)), offset_(offset), sizes_(std::move(sizes)), strides_(std::move(strides)), dtype_(dtype) {
+    update_flags();
+  }
+
+  /// False for a default-constructed Storage: an absent gradient.
+  bool defined() const { return bool(block_); }
+  explicit operator bool() const { return defined(); }
+
+  Dtype dtype() const { return dtype_; }
+  Device device() const { return Device::CPU; }
+  int dim() const { return sizes_.size(); }
+  const Shape& sizes() const { return sizes_; }
+  const Strides& strides() const { return strides_; }
+  std::int64_t size(int i) const { return sizes_[i]; }
+  std::int64_t stride(int i) const { return strides_[i]; }
+  std::int64_t offset() const { return offset_; }  // in elements
+  std::int64_t numel() const { return numel_; }
+  std::size_t nbytes() const { return std::size_t(numel_) * item_size(dtype_); }
+  bool is_contiguous() const { return contiguous_; }
+  /// True when distinct indices never share an element and the elements fill a range without gaps.
+  TP_API bool is_dense() const;
+
+  const BlockRef& block() const { return block_; }
+  std::uint32_t version() const { return block_->version; }
+  void bump_version() const { ++block_->version; }
+  bool unique() const { return block_->refs.n == 1; }
+
+  char* raw() const { return block_->data + offset_ * std::int64_t(item_size(dtype_)); }
+  template <class T>
+  T* data() const {
+    return reinterpret_cast<T*>(raw());
+  }
+
+  /// The same memory under other sizes and strides (offset absolute, in elements).
+  Storage with_geometry(Shape sizes, Strides strides, std::int64_t offset) const {
+    return Storage(block_, dtype_, std::move(sizes), std::move(strides), offset);
+  }
+  /// Whether two handles cover exactly the same elements in the same order.
+  bool same_view(const Storage& o) const {
+    return block_ == o.block_ && offset_ == o.offset_ && dtype_ == o.dtype_ && sizes_ == o.sizes_ && strides_ == o.strides_;
+  }
+  void reset() { *this = Storage(); }
+
+  /// A 0-d value that came from a Python number: it yields in promotion.
+  bool wrapped_number() const { return wrapped_number_; }
+  void set_wrapped_number(bool v) { wrapped_number_ = v; }
+
+ private:
+  void set_contiguous() {
+    const int n = sizes_.size();
+    strides_.resize(n);
+    std::int64_t step = 1;
+    for (int i = n - 1; i >= 0; --i) {
+      strides_[i] = step;
+      step *= sizes_[i] > 1 ? sizes_[i] : 1;
+    }
+    numel_ = 1;
+    for (int i = 0; i < n; ++i) numel_ *= sizes_[i];
+    contiguous_ = true;
+  }
+  TP_API void update_flags();
+
+  BlockRef block_;
+  std::int64_t offset_ = 0;
+  std::int64_t numel_ = 0;
+  Shape sizes_;
+  Strides strides_;
+  Dtype dtype_ = Dtype::F32;
+  bool contiguous_ = true;
+  bool wrapped_number_ = false;
+};
+
+TP_API std::int64_t product(const Dims& d);
+TP_API Strides contiguous_strides(const Shape& sizes);
+/// Uninitialised contiguous result. Throws ErrorKind::Memory or Value (sizes that overflow or are negative).
+TP_API Storage empty(const Shape& sizes, Dtype dtype);
+TP_API Storage zeros_storage(const Shape& sizes, Dtype dtype);
+TP_API Storage ones_storage(const Shape& sizes, Dtype dtype);
+
+}  // namespace tp

@@ -1,0 +1,137 @@
+// TensorImpl: a Storage plus autograd identity. Knows of graph nodes only that they are counted and can be taken apart.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/modes.h"
+#include "core/refcount.h"
+#include "core/storage.h"
+
+namespace tp {
+
+/// The part of an autograd node that core needs: a count and an iterative end. autograd/node.h builds Node on it.
+class TP_API NodeBase {
+ public:
+  NodeBase() = default;
+  NodeBase(const NodeBase&) = delete;
+  virtual ~NodeBase();
+  static void retain(NodeBase* n) { ++n->refs_.n; }
+  static void release(NodeBase* n) {
+    if (--n->refs_.n == 0) destroy(n);
+  }
+  std::uint32_t use_count() const { return refs_.n; }
+  /// Told to an accumulator when its leaf is freed: it holds the leaf weakly.
+  virtual void leaf_died() {}
+
+ protected:
+  /// Hands over the counts this node holds on other nodes, so that destruction of a long chain does not recurse.
+  virtual void take_links(std::vector<NodeBase*>& out) = 0;
+  /// Runs the destructor and returns the memory to where it came from.
+  virtual void dispose() = 0;
+
+ private:
+  static void destroy(NodeBase* n);
+  RefCount refs_;
+};
+using NodeBaseRef = Ref<NodeBase>;
+
+class TensorImpl;
+using TensorRef = Ref<TensorImpl>;
+
+/// How a view came to be: decides what an in-place op on it may do.
+enum class ViewKind : std::uint8_t { Plain, MultiOutput, NoGradMode, CustomFunction };
+
+/// A differentiable view: its base and, once the base's history moved, a grad_fn made anew.
+struct ViewMeta {
+  TensorRef base;  // the root, never itself a view
+  ViewKind kind = ViewKind::Plain;
+  std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for
+  const char* op = "";             // the op that made the view, for messages
+};
+
+/// What few tensors have: gradient, accumulator, view, tangent. Allocated when first needed.
+struct TP_API AutogradMeta {
+  TensorRef grad;
+  NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
+  ViewMeta* view = nullptr;
+  TensorRef tangent;        // forward mode; belongs to the open dual level
+  std::uint32_t tangent_level = 0;
+  bool retains_grad = false;
+  bool has_grad_dtype = false;   // grad_dtype was set (any_grad_dtype: to None)
+  bool any_grad_dtype = false;
+  Dtype grad_dtype = Dtype::F32;
+  ~AutogradMeta();
+};
+
+class TP_API TensorImpl {
+ public:
+  static TensorRef make(Storage storage) {
+    return TensorRef::adopt(new (memory::small_alloc(sizeof(TensorImpl))) TensorImpl(std::move(storage)));
+  }
+  static void retain(TensorImpl* t) { ++t->refs_.n; }
+  static void release(TensorImpl* t) {
+    if (--t->refs_.n == 0) destroy(t);
+  }
+  std::uint32_t use_count() const { return refs_.n; }
+
+  const Storage& storage() const { return storage_; }
+  Storage& storage() { return storage_; }
+  void set_storage(Storage s) { storage_ = std::move(s); }
+  Dtype dtype() const { return storage_.dtype(); }
+  Device device() const { return storage_.device(); }
+  const Shape& sizes() const { return storage_.sizes(); }
+  int dim() const { return storage_.dim(); }
+  std::int64_t numel() const { return storage_.numel(); }
+
+  /// True for a leaf that asked for it and for every result that has a grad_fn.
+  bool requires_grad() const { return requires_grad_; }
+  bool is_leaf() const { return !grad_fn_; }
+  void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
+  NodeBase* grad_fn_raw() const { return grad_fn_.get(); }
+  std::uint32_t output_nr() const { return output_nr_; }
+  void set_grad_fn(NodeBaseRef fn, std::uint32_t output_nr) {
+    requires_grad_ = bool(fn);
+    grad_fn_ = std::move(fn);
+    output_nr_ = output_nr;
+  }
+
+  AutogradMeta* meta() const { return meta_; }
+  AutogradMeta& ensure_meta();
+  bool is_view() const { return meta_ && meta_->view; }
+  const TensorRef& grad() const {
+    static const TensorRef none;
+    return meta_ ? meta_->grad : none;
+  }
+  bool has_tangent() const { return meta_ && meta_->tangent; }
+
+  bool is_inference() const { return inference_; }
+  void set_inference(bool v) { inference_ = v; }
+  bool is_python_subclass() const { return subclass_; }
+  void set_python_subclass(bool v) { subclass_ = v; }
+
+  /// The host's object for this tensor. Not owned, unless the object outlived its last host reference (owns_host_object).
+  void* host_object = nullptr;
+  bool owns_host_object = false;
+
+ private:
+  explicit TensorImpl(Storage storage) : storage_(std::move(storage)) {}
+  ~TensorImpl();
+  static void destroy(TensorImpl* t);
+
+  RefCount refs_;
+  std::uint32_t output_nr_ = 0;
+  bool requires_grad_ = false;
+  bool inference_ = false;
+  bool subclass_ = false;
+  NodeBaseRef grad_fn_;
+  AutogradMeta* meta_ = nullptr;
+  Storage storage_;
+};
+
+inline const Storage& storage(const TensorRef& t) { return t->storage(); }
+inline Storage storage_or_absent(const TensorRef& t) { return t ? t->storage() : Storage(); }
+
+/// Frees the host object an impl owns when the impl dies; set by the host.
+extern TP_API void (*drop_host_object)(void*);
+
+}  // namespace tp

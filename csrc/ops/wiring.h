@@ -1,0 +1,75 @@
+// The one way an op gets its history: edges, saved values, versions, in-place checks, views, tangents.
+// Generated ops call nothing else of autograd. Knows no op by name.
+#pragma once
+#include <initializer_list>
+
+#include "autograd/autograd_node.h"
+#include "autograd/engine.h"
+
+namespace tp {
+
+namespace wiring {
+
+/// True when a result computed from these must be recorded: gradients are on and one of them requires grad.
+inline bool records(const TensorRef& a) { return a->requires_grad() && modes::grad_enabled(); }
+inline bool records(const TensorRef& a, const TensorRef& b) {
+  return (a->requires_grad() || b->requires_grad()) && modes::grad_enabled();
+}
+inline bool records(const TensorRef& a, const TensorRef& b, const TensorRef& c) {
+  return (a->requires_grad() || b->requires_grad() || c->requires_grad()) && modes::grad_enabled();
+}
+TP_API bool records(std::initializer_list<const TensorRef*> inputs);  // null entries allowed
+TP_API bool records(std::span<const TensorRef> inputs);
+
+/// Edge i of `node` towards `t`; null or non-requiring: absent.
+inline void connect(Node& node, std::size_t i, const TensorRef& t) {
+  if (t && t->requires_grad()) node.set_next_edge(i, gradient_edge(t));
+}
+
+TP_API void note_forward(Node& node);  // anomaly mode: remembers where the forward ran
+
+/// A fresh result without history.
+inline TensorRef wrap(Storage s) {
+  TensorRef t = TensorImpl::make(std::move(s));
+  if (TP_UNLIKELY(modes::any(modes::kInference))) t->set_inference(true);
+  return t;
+}
+/// Gives `out` its history: result `output_nr` of `node`.
+inline void attach(const TensorRef& out, NodeRef node, std::uint32_t output_nr = 0) {
+  if (TP_UNLIKELY(modes::any(modes::kAnomaly))) note_forward(*node);
+  out->set_grad_fn(NodeBaseRef::adopt(node.detach()), output_nr);
+}
+
+/// Marks `out` as a view of `base` (differentiable views follow in-place changes of either).
+TP_API TensorRef make_view(const TensorRef& base, Storage view, const char* op, ViewKind kind = ViewKind::Plain);
+
+/// Raises when an in-place op on `t` cannot be given a right history (leaf that requires grad, multi-output view, ...).
+TP_API void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record);
+/// After the memory was written: bumps the version and, when `node` is given, moves the history of `t` (and its base).
+/// The node's edges must have been set before, from the history `t` had.
+TP_API void finish_inplace(const TensorRef& t, NodeRef node);
+/// Raises where out= is given a tensor that requires grad while recording; resizes it when its sizes differ.
+TP_API void check_out(const OpSchema& schema, const TensorRef& out, std::initializer_list<const TensorRef*> inputs);
+TP_API void write_out(const OpSchema& schema, const TensorRef& out, const Storage& result);
+
+/// Forward mode.
+inline bool has_tangents(std::initializer_list<const TensorRef*> inputs) {
+  for (const TensorRef* t : inputs)
+    if (*t && (*t)->has_tangent()) return true;
+  return false;
+}
+TP_API bool has_tangents(std::span<const TensorRef> inputs);
+/// The tangent of `t`, or null.
+inline TensorRef tangent(const TensorRef& t) { return t && t->has_tangent() ? t->meta()->tangent : TensorRef(); }
+/// The tangent of `t`, or zeros like it.
+TP_API TensorRef tangent_or_zeros(const TensorRef& t);
+TP_API void set_tangent(const TensorRef& out, TensorRef tangent);
+/// The same tensor without its tangent, history kept: what a tangent formula reads.
+TP_API TensorRef primal(const TensorRef& t);
+
+/// Autocast: `t` in the dtype the schema's policy asks for (itself when nothing is to be done).
+TP_API TensorRef autocast(const OpSchema& schema, const TensorRef& t);
+
+}  // namespace wiring
+
+}  // namespace tp
