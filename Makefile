@@ -11,8 +11,8 @@ VENV := $(abspath $(VENV))
 PY := $(VENV)/bin/python
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SEED ?= 0
-EXPR ?= x * tanh(log1p(exp(x)))
 
+export EXPR
 export PATH := $(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -20,13 +20,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # One build at a time on a machine that several people share.
 LOCKFILE ?= /tmp/tensorplay-build.lock
 LOCK := $(shell command -v flock >/dev/null && echo flock $(LOCKFILE))
-LIMIT := $(shell command -v timeout >/dev/null && echo timeout -k 10)
+LIMIT = $(shell command -v timeout >/dev/null && echo timeout -k 10 $(1))
 
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(PY)
-CXX_FILES = $(shell git ls-files 'csrc/*.h' 'csrc/*.cpp' 'tests/*.cpp' 'tests/*.h')
+CXX_FILES = $(shell find csrc tests -name '*.h' -o -name '*.cpp')
 # Tests run from an empty folder, so that `import tensorplay` is never the source tree.
 PYTEST = folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
-  $(LIMIT) $(1) $(PY) -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT)
+  $(call LIMIT,$(1)) $(PY) -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT)
 TEST_PATHS = $(wildcard $(ROOT)/tests $(ROOT)/generated/tests)
 
 .PHONY: help
@@ -37,17 +37,18 @@ help:  ## list the commands
 # ---- environment -----------------------------------------------------------------------------------------------------
 .PHONY: doctor deps install
 doctor:  ## check what the machine must bring, and print the line that installs what is missing
-	@$(PYTHON) tools/doctor.py
+	@command -v $(PYTHON) >/dev/null || { echo "doctor: no $(PYTHON); give PYTHON=/path/to/python3.11 or newer"; exit 1; }
+	@$(if $(wildcard $(PY)),$(PY),$(PYTHON)) tools/doctor.py
 
 $(PY):
-	@$(PYTHON) tools/doctor.py
+	@$(MAKE) doctor
 	@echo "venv: $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
 # The stamp names the environment's own copy of the list: a changed list installs again.
 $(VENV)/.requirements-%: pyproject.toml tools/requirements.py | $(PY)
-	@$(PY) tools/requirements.py build run dev $(filter-out dev,$*) > $@.txt
-	@echo "pip: build, run and $* requirements -> $(VENV)"
+	@$(PY) tools/requirements.py build run native $(filter-out native,$*) > $@.txt
+	@echo "pip: requirements to build and to $* -> $(VENV)"
 	@$(PY) -m pip install -q --progress-bar off -r $@.txt
 	@touch $@
 
@@ -85,6 +86,40 @@ test: doctor lint install  ## everything a change must pass, on a fresh machine 
 	$(PY) tools/stubtest.py
 	@$(call PYTEST,600) -n $(JOBS) $(TEST_PATHS)
 
-test-cpp: dev  ## the C++ test programs of tests/core
+test-cpp: dev  ## build and run the C++ test programs of tests/core
 	@$(LOCK) cmake --build build/dev --target cpp_tests
 	@for program in build/dev/tests/*; do echo "$$program"; "$$program"; done
+
+sanitize: deps  ## build under ASan and UBSan and run the tests there
+	@test -f build/sanitize/build.ninja || \
+	  $(CONFIGURE) -B build/sanitize -DTENSORPLAY_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1"
+	@$(LOCK) cmake --build build/sanitize
+	@$(PY) tools/dev_site.py build/sanitize/site
+	@export LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" PYTHONPATH=$(ROOT)/build/sanitize/site \
+	  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1; \
+	  $(call PYTEST,3600) -n $(JOBS) --timeout 600 $(TEST_PATHS)
+
+mutants: deps  ## build with every formula mutated (SEED=...): each op's own tests must fail
+	@$(LOCK) $(PY) tools/mutants.py --seed $(SEED)
+
+test-all: test test-cpp sanitize mutants  ## every check there is; takes long
+
+# ---- use -------------------------------------------------------------------------------------------------------------
+.PHONY: demo bench docs wheel clean
+demo: $(VENV)/.requirements-demo  ## a formula becomes an op and trains on handwritten digits: EXPR='x * tanh(log1p(exp(x)))'
+	@$(LOCK) $(PY) examples/demo.py $${EXPR:+"$$EXPR"}
+
+bench: install $(VENV)/.requirements-bench  ## compare with the libraries that are installed; writes benchmarks/results
+	@cd benchmarks && env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PY) run.py
+
+docs: install $(VENV)/.requirements-docs  ## the documentation as HTML, in docs/_build
+	@$(PY) -m sphinx -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+wheel: deps  ## a wheel in dist/
+	@$(LOCK) $(PY) -m pip wheel -q --no-deps -w dist .
+	@ls -l dist
+
+clean:  ## remove what builds and tests leave behind
+	@rm -rf build dist docs/_build .mypy_cache .ruff_cache .pytest_cache

@@ -19,10 +19,10 @@ def link(target: Path, at: Path) -> None:
     at.symlink_to(target)
 
 
-def main(site: Path) -> int:
+def main(site: Path, root: Path = ROOT) -> int:
     package = site / "tensorplay"
-    sources = {path.name: path for path in (ROOT / "tensorplay").iterdir() if path.name != "__pycache__"}
-    sources |= {"codegen": ROOT / "codegen"}
+    sources = {path.name: path for path in (root / "tensorplay").iterdir() if path.name != "__pycache__"}
+    sources |= {"codegen": root / "codegen"}
     package.mkdir(parents=True, exist_ok=True)
     for old in package.iterdir():
         if old.is_symlink() and not old.resolve().exists():
@@ -33,4 +33,4 @@ def main(site: Path) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]).resolve()))
+    raise SystemExit(main(*(Path(argument).resolve() for argument in sys.argv[1:])))

@@ -1,0 +1,88 @@
+"""`make demo`: a formula becomes an entry of ops.yaml, then C++, then an op that a network trains with.
+
+Works on a copy of the sources under build/demo; the project itself is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from variant import Variant  # noqa: E402
+
+DEFAULT = "x * tanh(log1p(exp(x)))"
+ENTRY = """\
+- op: activation
+  family: unary
+  sig: activation(Tensor x) -> Tensor out
+  expr: '{expr}'
+  promote: float
+  doc: The activation of the demo.
+"""
+
+
+def step(number: int, text: str) -> None:
+    print(f"\n\033[1m[{number}/5] {text}\033[0m" if sys.stdout.isatty() else f"\n[{number}/5] {text}", flush=True)
+
+
+def indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.rstrip().splitlines())
+
+
+def generated_files(variant: Variant) -> dict[str, bytes]:
+    top = variant.src / "generated"
+    return {path.relative_to(variant.src).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def main(expr: str) -> int:
+    if not re.search(r"\bx\b", expr):
+        print(f"demo: '{expr}' does not mention x; try make demo EXPR='{DEFAULT}'", file=sys.stderr)
+        return 2
+    variant = Variant("demo")
+    variant.sync()
+    if not variant.is_built:
+        print("Compiling tensorplay as it is. This happens once; later runs compile only what the new entry changes.")
+        variant.build()
+
+    step(1, f"The formula {expr} becomes an entry of ops.yaml")
+    entry = ENTRY.format(expr=expr.replace("'", "''"))
+    variant.ops.write_text((ROOT / "ops.yaml").read_text(encoding="utf-8").rstrip() + "\n" + entry, encoding="utf-8")
+    print(indented(entry), flush=True)
+
+    step(2, "The generator explains what it derives from the entry")
+    explained = variant.codegen("explain", "activation", capture=True)
+    print(indented(explained.stdout + explained.stderr), flush=True)
+    if explained.returncode:
+        return explained.returncode
+
+    step(3, "The generator writes the files the entry changes")
+    before = generated_files(variant)
+    written = variant.generate()
+    if written.returncode:
+        print(indented(written.stdout + written.stderr), file=sys.stderr)
+        return written.returncode
+    after = generated_files(variant)
+    changed = sorted(name for name in after if after[name] != before.get(name))
+    print(indented("\n".join(changed) or "nothing: the entry is the one of the last run"), flush=True)
+
+    step(4, "The compiler builds them into the library")
+    started = time.perf_counter()
+    variant.build()
+    print(f"    {time.perf_counter() - started:.1f} s", flush=True)
+
+    step(5, "A network that uses the op learns to read handwritten digits")
+    png = ROOT / "build" / "demo" / "demo.png"
+    return variant.run(str(ROOT / "examples" / "digits.py"), "--formula", expr, "--png", str(png)).returncode
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main(" ".join(sys.argv[1:]).strip() or DEFAULT))
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"demo: `{' '.join(map(str, error.cmd[:2]))}` failed; its output stands above") from None
