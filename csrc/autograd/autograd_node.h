@@ -53,6 +53,9 @@ class AutogradNode : public Node {
   static constexpr std::size_t num_saved() { return N_SAVED; }
 
   const Shape& out_shape() const { return out_shape_; }
+  /// contract `input_shapes_[i]`.
+  const Shape& input_shape(std::size_t i) const { return input_shapes_ ? (*input_shapes_)[i] : out_shape_; }
+  Dtype input_dtype(std::size_t i) const { return input_dtypes_[i]; }
   Dtype dtype() const { return dtype_; }
   Device device() const { return Device::CPU; }
 
@@ -67,8 +70,24 @@ class AutogradNode : public Node {
     out_shape_ = out.sizes();
     dtype_ = out.dtype();
   }
+  /// Edge, dtype and (where they differ from the output's: call after set_output) sizes of input i. Null: an absent optional.
+  void set_input(std::size_t i, const TensorRef& t) {
+    if (!t) return;
+    input_dtypes_[i] = t->dtype();
+    if (t->requires_grad()) {
+      edges_[i] = gradient_edge(t);
+      if (!(t->sizes() == out_shape_)) keep_shape(i, t->sizes());
+    }
+  }
 
  protected:
+  void keep_shape(std::size_t i, const Shape& sizes) {
+    if (!input_shapes_) {
+      input_shapes_ = std::make_unique<std::array<Shape, N_IN>>();
+      input_shapes_->fill(out_shape_);
+    }
+    (*input_shapes_)[i] = sizes;
+  }
   const Storage& saved(std::size_t k) const { return saved_[k].get(*this, Derived::kSavedNames[k]); }
   /// With history, for apply_for_graph: an input on its own edge, an output on this node.
   TensorRef saved_tensor(std::size_t k) {
@@ -81,6 +100,8 @@ class AutogradNode : public Node {
   std::array<Edge, N_IN> edges_;
   std::array<SavedValue, N_SAVED> saved_;
   Shape out_shape_;
+  std::unique_ptr<std::array<Shape, N_IN>> input_shapes_;  // absent: every input has the sizes of the output
+  std::array<Dtype, N_IN> input_dtypes_{};
   Dtype dtype_ = Dtype::F32;
 };
 
