@@ -80,10 +80,7 @@ _f("acosh", "float", "rsqrt(x - 1) * rsqrt(x + 1)")
 _f("atanh", "float", "1 / ((1 - x) * (1 + x))")
 _f("atan2", "float", "y / (x**2 + y**2)", "-x / (x**2 + y**2)")
 # sinc(x) = sin(pi x) / (pi x). Near 0 the quotient cancels, so the series stands there.
-_f(
-    "sinc", "float",
-    "where(abs(x) < 0.05, sinc_slope(pi * x) * pi, (cos(pi * x) - out) / x)",
-)  # fmt: skip
+_f("sinc", "float", "where(abs(x) < 0.05, sinc_slope(pi * x) * pi, (cos(pi * x) - out) / x)")
 # The error function and kin.
 _f("erf", "float", "1.1283791670955126 * exp(-x**2)")
 _f("erfc", "float", "-1.1283791670955126 * exp(-x**2)")
@@ -97,7 +94,7 @@ _f("digamma", "float", "polygamma(1, x)")
 _f("trigamma", "float", "polygamma(2, x)")
 _f("polygamma", "float", "0", "polygamma(x + 1, y)")  # the order is a constant, never differentiated
 _f("i0", "float", "i1(x)")
-_f("i1", "float", "where(abs(x) < 0.05, 0.5 + x**2 * (0.1875 + x**2 * (0.013020833333333334 + x**2 * 0.0003797743055555556)), i0(x) - out / x)")
+_f("i1", "float", "where(abs(x) < 0.05, i1_slope(x), i0(x) - out / x)")
 _f("i0e", "float", "i1e(x) - sgn(x) * out")
 _f("i1e", "float", "where(x == 0, 0.5, i0e(x) - out * (sgn(x) + 1 / x))")
 # Logistic. log_sigmoid keeps sigmoid(-x), exact in both tails.
@@ -122,7 +119,11 @@ _f("minimum", "any", "where(x > y, 0, where(x == y, 0.5, 1))", "where(y > x, 0, 
 _f("fmax", "any", "where(x >= y or isnan(y), 1, 0)", "where(x >= y or isnan(y), 0, 1)")
 _f("fmin", "any", "where(x <= y or isnan(y), 1, 0)", "where(x <= y or isnan(y), 0, 1)")
 # clamp passes the gradient on its closed interval; with lo > hi the result is hi.
-_f("clamp", "any", "where(x >= y and x <= z, 1, 0)", "where(x < y and y < z, 1, 0)", "where(x > z or y > z, 1, 0)", optional=2)
+# A bound may be None: an order comparison with an absent bound holds, so the rules negate <= and >=.
+_f(
+    "clamp", "any", "where(x >= y and x <= z, 1, 0)", "where(not (x >= y or isnan(x)) and y < z, 1, 0)",
+    "where(not (x <= z and y <= z or isnan(x)), 1, 0)", optional=2,
+)  # fmt: skip
 _f("heaviside", "any", "0", "where(x == 0, 1, 0)")
 # Rounding and remainders: piecewise constant quotients. % is remainder (sign of the divisor), // floors.
 _f("floor", "any", "0")
@@ -146,16 +147,19 @@ for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", 
 _f("float", "float", "1")
 _f("bool", "bool", "0")
 _f("int", "int", "0")
-# d/du (sin u / u), its series; only called for |u| < 0.16 and expanded by derive.
+# Series near 0 of d/du (sin u / u), for |u| < 0.16, and of d/dx i1(x); expanded by derive.
 _f("sinc_slope", "float", None)
+_f("i1_slope", "float", None)
 
 SINC_SLOPE = parse(
     "x * (-0.3333333333333333 + x**2 * (0.03333333333333333 + x**2 * (-0.0011904761904761906 + x**2 * "
     "(2.2045855379188714e-05 + x**2 * -2.505210838544172e-07))))"
 )
+I1_SLOPE = parse("0.5 + x**2 * (0.1875 + x**2 * (0.013020833333333334 + x**2 * 0.0003797743055555556))")
 # Pure spellings: rewritten before anything else looks at a formula.
 MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "sinc_slope": (("x",), SINC_SLOPE),
+    "i1_slope": (("x",), I1_SLOPE),
     "softplus1": (("x",), parse("logaddexp(x, 0)")),
     "trigamma": (("x",), parse("polygamma(1, x)")),
     "neg": (("x",), parse("-x")),
@@ -163,7 +167,7 @@ MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "remainder": (("x", "y"), parse("x % y")),
     "floor_divide": (("x", "y"), parse("x // y")),
 }
-INTERNAL = frozenset({"sinc_slope", "softplus1"})  # not offered to entries
+INTERNAL = frozenset({"sinc_slope", "i1_slope", "softplus1"})  # not offered to entries
 
 # Binary operators as functions: kind and partials.
 OPERATORS: dict[str, Function] = {

@@ -1,0 +1,402 @@
+"""NumPy forms of what structured formulas call (`vjp`, `tangent`, `compose`) and of the shape rules. Add one, and
+it may be used: its parameters are its arity. Ops of the file are callable too; the checker evaluates them by `like`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+Dims = Sequence[int]
+
+
+def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """dim as a tuple of axes in [0, ndim); None and () mean all."""
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(ndim))
+    items = (dim,) if isinstance(dim, int) else tuple(dim)
+    return tuple(int(d) + ndim if d < 0 else int(d) for d in items)
+
+
+# ---- formula functions: metadata (never an op) ----------------------------------------------------------------------
+
+
+def shape(x: Any) -> Any:
+    import numpy as np
+
+    return np.shape(x)
+
+
+def dtype(x: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(x).dtype
+
+
+def ndim(x: Any) -> Any:
+    import numpy as np
+
+    return np.ndim(x)
+
+
+def numel(x: Any) -> Any:
+    import numpy as np
+
+    return np.size(x)
+
+
+def size(x: Any, dim: int) -> Any:
+    import numpy as np
+
+    return np.shape(x)[dim]
+
+
+def reduced_count(x: Any, dim: Any) -> Any:
+    """How many elements one element of a reduction over dim stands for."""
+    s = shape(x)
+    return math.prod(s[d] for d in _dims(dim, len(s)))
+
+
+META: dict[str, Callable[..., Any]] = {f.__name__: f for f in (shape, dtype, ndim, numel, size, reduced_count)}
+META["len"] = len
+
+# ---- formula functions: tensors -------------------------------------------------------------------------------------
+
+
+def sum_to(x: Any, sizes: Dims) -> Any:
+    """Sum over what broadcasting from `sizes` added."""
+    import numpy as np
+
+    x = np.asarray(x)
+    lead = x.ndim - len(sizes)
+    x = x.sum(axis=tuple(range(lead))) if lead else x
+    ones = tuple(i for i, s in enumerate(sizes) if s == 1 and x.shape[i] != 1)
+    return np.asarray(x.sum(axis=ones, keepdims=True) if ones else x)
+
+
+def expand_to(x: Any, sizes: Dims) -> Any:
+    import numpy as np
+
+    return np.broadcast_to(x, tuple(sizes))
+
+
+def restore_dims(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """Put back as size 1 the dimensions that a reduction over dim removed."""
+    import numpy as np
+
+    x = np.asarray(x)
+    if keepdim or dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return x
+    items = (dim,) if isinstance(dim, int) else tuple(dim)
+    full = x.ndim + len(items)
+    return np.expand_dims(x, tuple(sorted(_dims(items, full)))) if full else x
+
+
+def mT(x: Any) -> Any:
+    import numpy as np
+
+    return np.swapaxes(x, -1, -2)
+
+
+def mH(x: Any) -> Any:
+    import numpy as np
+
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def zeros(sizes: Dims, dtype: Any = None) -> Any:
+    import numpy as np
+
+    return np.zeros(tuple(sizes))
+
+
+def ones(sizes: Dims, dtype: Any = None) -> Any:
+    import numpy as np
+
+    return np.ones(tuple(sizes))
+
+
+def full(sizes: Dims, value: Any, dtype: Any = None) -> Any:
+    import numpy as np
+
+    return np.full(tuple(sizes), value)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(x).astype(dtype)
+
+
+def strong_mul(x: Any, y: Any) -> Any:
+    """x * y, and 0 where y is 0 whatever x is."""
+    import numpy as np
+
+    return np.where(np.equal(y, 0), 0 * np.nan_to_num(y), x * y)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    import numpy as np
+
+    return np.matmul(x, y)
+
+
+def reshape(x: Any, sizes: Dims) -> Any:
+    import numpy as np
+
+    return np.reshape(x, tuple(sizes))
+
+
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    import numpy as np
+
+    return np.asarray(x) if np.ndim(x) == 0 else np.swapaxes(x, dim0, dim1)
+
+
+def permute(x: Any, dims: Dims) -> Any:
+    import numpy as np
+
+    return np.transpose(x, tuple(dims))
+
+
+def invert_permutation(dims: Dims) -> Any:
+    """The permutation that undoes dims."""
+    n = len(dims)
+    out = [0] * n
+    for i, d in enumerate(dims):
+        out[d % n] = i
+    return tuple(out)
+
+
+def unsqueeze(x: Any, dim: int) -> Any:
+    import numpy as np
+
+    return np.expand_dims(x, dim)
+
+
+def flip(x: Any, dims: Any) -> Any:
+    import numpy as np
+
+    return np.flip(x, _dims(dims, np.ndim(x)))
+
+
+def sum_dims(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    import numpy as np
+
+    return np.sum(x, axis=_dims(dim, np.ndim(x)), keepdims=keepdim)
+
+
+def cumsum(x: Any, dim: int) -> Any:
+    import numpy as np
+
+    return np.cumsum(x, axis=dim) if np.ndim(x) else np.asarray(x)
+
+
+def gather(x: Any, dim: int, index: Any) -> Any:
+    """out[i][j] = x[index[i][j]][j] for dim 0; index may be smaller than x in the other dimensions."""
+    import numpy as np
+
+    x, index = np.asarray(x), np.asarray(index)
+    if index.ndim == 0:
+        return x.reshape(-1)[index] if x.ndim == 0 else x[index]
+    grid = list(np.indices(index.shape, sparse=True))
+    grid[dim] = index
+    return x[tuple(grid)]
+
+
+def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    """x with src[i][j] added at [index[i][j]][j] for dim 0."""
+    import numpy as np
+
+    out, index = np.array(x), np.asarray(index)
+    src = np.broadcast_to(src, np.shape(src))[tuple(slice(0, n) for n in index.shape)]
+    grid = list(np.indices(index.shape, sparse=True))
+    if not grid:
+        return out + src
+    grid[dim] = index
+    np.add.at(out, tuple(grid), src)
+    return out
+
+
+def tril(x: Any, diagonal: int = 0) -> Any:
+    import numpy as np
+
+    return np.tril(x, diagonal)
+
+
+def triu(x: Any, diagonal: int = 0) -> Any:
+    import numpy as np
+
+    return np.triu(x, diagonal)
+
+
+TENSOR: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (
+        sum_to, expand_to, restore_dims, mT, mH, zeros, ones, full, cast, strong_mul, matmul, reshape, transpose, permute,
+        unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu,
+    )
+}  # fmt: skip
+META["invert_permutation"] = invert_permutation
+
+# ---- shape rules: shapes and plain values in, a shape out -----------------------------------------------------------
+
+
+class ShapeError(ValueError):
+    """Sizes that do not fit."""
+
+
+def _broadcast(*shapes: Dims) -> tuple[int, ...]:
+    import numpy as np
+
+    return tuple(np.broadcast_shapes(*(tuple(s) for s in shapes)))
+
+
+def _reduce(x: Dims, dim: Any = None, keepdim: bool = False) -> tuple[int, ...]:
+    gone = set(_dims(dim, len(x)))
+    return tuple(1 if i in gone else s for i, s in enumerate(x) if keepdim or i not in gone)
+
+
+def _matmul(a: Dims, b: Dims) -> tuple[int, ...]:
+    left, right = (1, *a) if len(a) == 1 else tuple(a), (*b, 1) if len(b) == 1 else tuple(b)
+    if left[-1] != right[-2]:
+        raise ShapeError(f"inner sizes differ: {left[-1]} and {right[-2]}")
+    rows = () if len(a) == 1 else (left[-2],)
+    cols = () if len(b) == 1 else (right[-1],)
+    return (*_broadcast(left[:-2], right[:-2]), *rows, *cols)
+
+
+def _reshape(x: Dims, sizes: Any) -> tuple[int, ...]:
+    out = list((sizes,) if isinstance(sizes, int) else sizes)
+    if -1 in out:
+        rest = -math.prod(out)
+        out[out.index(-1)] = math.prod(x) // rest if rest else 0
+    if math.prod(out) != math.prod(x):
+        raise ShapeError(f"{tuple(x)} does not reshape to {tuple(sizes)}")
+    return tuple(out)
+
+
+def _expand(x: Dims, sizes: Dims) -> tuple[int, ...]:
+    lead = len(sizes) - len(x)
+    return tuple(x[i - lead] if s == -1 else s for i, s in enumerate(sizes))
+
+
+def _swap(x: Dims, a: int, b: int) -> tuple[int, ...]:
+    out = list(x)
+    if out:
+        out[a], out[b] = out[b], out[a]
+    return tuple(out)
+
+
+def _squeeze(x: Dims, dim: Any = None) -> tuple[int, ...]:
+    gone = _dims(dim, len(x))
+    return tuple(s for i, s in enumerate(x) if s != 1 or i not in gone)
+
+
+def _unsqueeze(x: Dims, dim: int) -> tuple[int, ...]:
+    at = dim + len(x) + 1 if dim < 0 else dim
+    return (*x[:at], 1, *x[at:])
+
+
+def _flatten(x: Dims, start: int = 0, end: int = -1) -> tuple[int, ...]:
+    if not x:
+        return (1,)
+    a, b = start % len(x), end % len(x)
+    return (*x[:a], math.prod(x[a : b + 1]), *x[b + 1 :])
+
+
+def _without(x: Dims, dim: int, *_: Any) -> tuple[int, ...]:
+    at = dim % len(x)
+    return (*x[:at], *x[at + 1 :])
+
+
+def _with(x: Dims, dim: int, n: int) -> tuple[int, ...]:
+    at = dim % len(x) if x else 0
+    return (*x[:at], n, *x[at + 1 :])
+
+
+def _slice(x: Dims, dim: int, start: Any = None, end: Any = None, step: int = 1) -> tuple[int, ...]:
+    return _with(x, dim, len(range(*slice(start, end, step).indices(x[dim]))))
+
+
+def _cat(tensors: Sequence[Dims], dim: int = 0) -> tuple[int, ...]:
+    kept = [s for s in tensors if tuple(s) != (0,)] or [tensors[0]]
+    return _with(kept[0], dim, sum(s[dim] for s in kept))
+
+
+def _stack(tensors: Sequence[Dims], dim: int = 0) -> tuple[int, ...]:
+    x = tensors[0]
+    at = dim + len(x) + 1 if dim < 0 else dim
+    return (*x[:at], len(tensors), *x[at:])
+
+
+def _repeat(x: Dims, repeats: Dims) -> tuple[int, ...]:
+    lead = len(repeats) - len(x)
+    return tuple(r * s for r, s in zip(repeats, (*(1,) * lead, *x), strict=True))
+
+
+def _pad(x: Dims, pad: Dims) -> tuple[int, ...]:
+    out = list(x)
+    for i in range(len(pad) // 2):
+        out[-1 - i] += pad[2 * i] + pad[2 * i + 1]
+    return tuple(out)
+
+
+def _split(x: Dims, size: Any, dim: int = 0) -> Any:
+    n = x[dim]
+    parts = [min(size, n - i) for i in range(0, n, size)] or [0] if isinstance(size, int) else list(size)
+    return tuple(_with(x, dim, p) for p in parts)
+
+
+def _arange(start: float, end: Any = None, step: float = 1) -> tuple[int, ...]:
+    a, b = (0, start) if end is None else (start, end)
+    return (max(0, math.ceil((b - a) / step)),)
+
+
+SHAPES: dict[str, Callable[..., Any]] = {
+    "same": lambda x: tuple(x),
+    "broadcast": _broadcast,
+    "reduce": _reduce,
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "expand": _expand,
+    "permute": lambda x, dims: tuple(x[d] for d in dims),
+    "swap_dims": _swap,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
+    "flatten": _flatten,
+    "select": _without,
+    "slice": _slice,
+    "narrow": lambda x, dim, start, length: _with(x, dim, length),
+    "cat": _cat,
+    "stack": _stack,
+    "repeat": _repeat,
+    "pad": _pad,
+    "split": _split,
+    "unbind": lambda x, dim=0: (_without(x, dim),) * x[dim],
+    "index_select": lambda x, dim, index: _with(x, dim, math.prod(index)),
+    "resize_dim": _with,
+    "append_dim": lambda x, n: (*x, n),
+    "concat": lambda *parts: tuple(s for p in parts for s in ((p,) if isinstance(p, int) else p)),
+    "outer": lambda a, b: (a[0], b[0]),
+    "linear": lambda x, weight: (*x[:-1], *weight[:-1]),
+    "sizes": lambda size: (size,) if isinstance(size, int) else tuple(size),
+    "scalar": lambda: (),
+    "arange": _arange,
+    "eye": lambda n, m=None: (n, n if m is None else m),
+}
+
+
+@cache
+def parameters(f: Callable[..., Any]) -> tuple[int, int, tuple[str, ...]]:
+    """(least, most, names) of a table function; most is -1 for any number."""
+    try:
+        ps = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return 1, 1, ()
+    if any(p.kind is p.VAR_POSITIONAL for p in ps):
+        return sum(p.kind is not p.VAR_POSITIONAL and p.default is p.empty for p in ps), -1, ()
+    return sum(p.default is p.empty for p in ps), len(ps), tuple(p.name for p in ps)
