@@ -22,13 +22,29 @@ ENTRY = """\
   family: unary
   sig: activation(Tensor x) -> Tensor out
   expr: '{expr}'
-  promote: float
+  like: '{reference}'
+  test: {{x: [-3, 3]}}
   doc: The activation of the demo.
 """
 
 
 def step(number: int, text: str) -> None:
     print(f"\n\033[1m[{number}/5] {text}\033[0m" if sys.stdout.isatty() else f"\n[{number}/5] {text}", flush=True)
+
+
+def quoted(text: str) -> str:
+    """The inside of a single-quoted YAML scalar."""
+    return text.replace("'", "''")
+
+
+def reference(expr: str) -> str:
+    """The formula in NumPy's words, for the tests that every entry brings: exp(x) -> numpy.exp(x)."""
+    import numpy
+
+    def name(match: re.Match[str]) -> str:
+        return f"numpy.{match[1]}(" if hasattr(numpy, match[1]) else f"scipy.special.{match[1]}("
+
+    return re.sub(r"(?<![\w.])([a-z]\w*)\(", name, expr)
 
 
 def indented(text: str) -> str:
@@ -51,7 +67,7 @@ def main(expr: str) -> int:
         variant.build()
 
     step(1, f"The formula {expr} becomes an entry of ops.yaml")
-    entry = ENTRY.format(expr=expr.replace("'", "''"))
+    entry = ENTRY.format(expr=quoted(expr), reference=quoted(reference(expr)))
     variant.ops.write_text((ROOT / "ops.yaml").read_text(encoding="utf-8").rstrip() + "\n" + entry, encoding="utf-8")
     print(indented(entry), flush=True)
 
