@@ -1,4 +1,4 @@
-"""The installed package: what it holds, what importing it costs, and that the tests run on it and not on the sources."""
+"""The installed package: what it holds, what importing it costs, and that tests run on it, not on the sources."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import tensorplay
 
 PACKAGE = Path(tensorplay.__file__).parent
@@ -30,6 +31,7 @@ def test_import_leaves_for_later(module: str) -> None:
 
 
 def test_generator_is_installed() -> None:
-    run = subprocess.run([sys.executable, "-m", "tensorplay.codegen", "--help"], capture_output=True, text=True, cwd="/")
+    command = [sys.executable, "-m", "tensorplay.codegen", "--help"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd="/")
     assert run.returncode == 0, run.stderr
     assert "write" in run.stdout
