@@ -187,7 +187,9 @@ class Cycle(Exception):
         self.path = path
 
 
-def inline(n: Node, ops: Mapping[str, tuple[tuple[tuple[str, Node | None], ...], Node]], path: tuple[str, ...] = ()) -> Node:
+def inline(
+    n: Node, ops: Mapping[str, tuple[tuple[tuple[str, Node | None], ...], Node]], path: tuple[str, ...] = ()
+) -> Node:
     """Replace calls of other elementwise ops by their expr. `ops`: name -> ((argument, default), ...), expr."""
     n = map_children(n, lambda c: inline(c, ops, path))
     if not isinstance(n, Call) or n.func in FUNCTIONS or n.func not in ops:

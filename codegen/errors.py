@@ -80,9 +80,7 @@ class Diagnostics:
         self.source = source
         self.items: list[Diagnostic] = []
 
-    def add(
-        self, code: str, loc: Loc, message: str, hint: str = "", notes: Iterable[tuple[Loc, str]] = ()
-    ) -> None:
+    def add(self, code: str, loc: Loc, message: str, hint: str = "", notes: Iterable[tuple[Loc, str]] = ()) -> None:
         if code not in CODES:
             raise KeyError(f"{code} is not in errors.CODES")
         d = Diagnostic(code, loc, message, hint, tuple(notes))

@@ -30,7 +30,9 @@ class Num:
 
     # 1, 1.0 and True are equal to Python but not to a formula.
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Num) and type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        return (
+            isinstance(other, Num) and type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value).__name__, repr(self.value)))
@@ -161,7 +163,9 @@ def parse(text: str) -> Node:
         if not " " <= ch <= "~":
             raise FormulaError(f"character {ch!r} is not ASCII text", (i, i + 1), "write formulas in plain ASCII")
     if len(text) > MAX_LENGTH:
-        raise FormulaError(f"formula of {len(text)} characters (limit {MAX_LENGTH})", (0, 1), "split it into several ops")
+        raise FormulaError(
+            f"formula of {len(text)} characters (limit {MAX_LENGTH})", (0, 1), "split it into several ops"
+        )
     lead = len(text) - len(text.lstrip())
     try:
         tree = ast.parse(text.lstrip(), mode="eval")
@@ -228,7 +232,9 @@ class _Converter:
                     kwargs.append((kw.arg, sub(kw.value)))
                 return Call(func, tuple(map(sub, args)), tuple(kwargs), span, self.span(f))
             case ast.Attribute(attr=attr):
-                raise FormulaError(f"attribute '.{attr}' is not allowed", span, "formulas call functions: shape(x), dtype(x)")
+                raise FormulaError(
+                    f"attribute '.{attr}' is not allowed", span, "formulas call functions: shape(x), dtype(x)"
+                )
         what = {ast.Lambda: "a lambda", ast.Starred: "*", ast.NamedExpr: ":=", ast.JoinedStr: "an f-string"}
         raise FormulaError(f"{what.get(type(n), type(n).__name__)} is not allowed in a formula", span)
 
@@ -238,7 +244,9 @@ class _Converter:
         parts: list[Node] = []
         for op, right in zip(ops, rest, strict=True):
             if type(op) not in COMPARE_OPS:
-                raise FormulaError("only < <= > >= == != compare in a formula", span, "use isnan(x), or == None for an absent one")
+                raise FormulaError(
+                    "only < <= > >= == != compare in a formula", span, "use isnan(x), or == None for an absent one"
+                )
             parts.append(Compare(COMPARE_OPS[type(op)], sub(left), sub(right), span))
             left = right
         return parts[0] if len(parts) == 1 else BoolOp("and", tuple(parts), span)

@@ -260,7 +260,12 @@ def numpy_functions() -> dict[str, Callable[..., Any]]:
         "i0e": need("i0e"), "i1e": need("i1e"), "xlogy": need("xlogy"), "xlog1py": need("xlog1py"), "entr": need("entr"),
     }  # fmt: skip
     if sp is None:
-        table |= {"erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc), "lgamma": np.vectorize(math.lgamma), "i0": np.i0}
+        table |= {
+            "erf": np.vectorize(math.erf),
+            "erfc": np.vectorize(math.erfc),
+            "lgamma": np.vectorize(math.lgamma),
+            "i0": np.i0,
+        }
     return table
 
 

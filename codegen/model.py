@@ -204,7 +204,9 @@ class TestSpec:
     """`test:` of an entry: where the tests (and check) draw inputs."""
 
     domains: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # argument -> [low, high]
-    edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # argument -> points; '' for every tensor argument
+    edges: Mapping[str, tuple[float, ...]] = field(
+        default_factory=dict
+    )  # argument -> points; '' for every tensor argument
     params: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # non-tensor argument -> values to try
     cases: tuple[Mapping[str, Any], ...] = ()  # argument -> TensorCase | list of them | literal
     shapes: tuple[tuple[int, ...], ...] = ()  # shapes for elementwise operands

@@ -40,7 +40,9 @@ class _Tokens:
                 continue
             m = _TOKEN.match(text, pos)
             if not m or m.lastgroup is None:
-                raise SignatureError(f"unexpected character {text[pos]!r}", pos, pos + 1, "see docs/ops_yaml.md, Signatures")
+                raise SignatureError(
+                    f"unexpected character {text[pos]!r}", pos, pos + 1, "see docs/ops_yaml.md, Signatures"
+                )
             kind = m.lastgroup
             self.items.append((kind, m.group(kind), m.start(kind), m.end(kind)))
             pos = m.end()
@@ -107,7 +109,9 @@ def parse(text: str, loc: Loc) -> Signature:
     t.expect("->", "and the results")
     results = _results(t, loc)
     if t.now[0] != "end":
-        raise t.error(f"unexpected {t.found()} after the results", "several overloads: write a list, one signature a line")
+        raise t.error(
+            f"unexpected {t.found()} after the results", "several overloads: write a list, one signature a line"
+        )
     _unique(args, results, loc)
     return Signature(name, tuple(args), tuple(results), text, loc.at(0, len(text)))
 
@@ -116,7 +120,9 @@ def _arg(t: _Tokens, kwonly: bool, loc: Loc, before: list[Arg]) -> Arg:
     ty = _type(t)
     name, start, end = t.name(f"a name after the type {ty}")
     if name in RESERVED:
-        raise SignatureError(f"'{name}' cannot name an argument", start, end, "self, g, t and Python keywords are taken", "E206")
+        raise SignatureError(
+            f"'{name}' cannot name an argument", start, end, "self, g, t and Python keywords are taken", "E206"
+        )
     default: Any = REQUIRED
     if t.take("="):
         at = t.now[2]
@@ -170,7 +176,9 @@ def _type(t: _Tokens) -> Type:
         t.expect("]", "after the list type")
         optional_items, optional = optional, t.take("?")
         if base not in (Base.TENSOR, Base.INT, Base.FLOAT, Base.BOOL, Base.SCALAR):
-            raise SignatureError(f"no list of {word}", start, end, "lists: Tensor[] Tensor?[] int[] float[] bool[] Scalar[]", "E207")
+            raise SignatureError(
+                f"no list of {word}", start, end, "lists: Tensor[] Tensor?[] int[] float[] bool[] Scalar[]", "E207"
+            )
         if optional_items and base is not Base.TENSOR:
             raise SignatureError(f"only Tensor?[] has items that may be absent, not {word}", start, end, code="E207")
     return Type(base, optional, is_list, size, optional_items, dtype, or_scalar)
@@ -191,7 +199,11 @@ def _default(t: _Tokens, ty: Type) -> Any:
         words = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
         if text in words:
             return words[text]
-        hint = f"write {text.capitalize()}" if text in ("true", "false", "none") else "None, True, False, a number, a 'string' or a list"
+        hint = (
+            f"write {text.capitalize()}"
+            if text in ("true", "false", "none")
+            else "None, True, False, a number, a 'string' or a list"
+        )
         raise SignatureError(f"'{text}' is not a Python literal", start, end, hint)
     for opening, closing in ("[]", "()"):
         if t.take(opening):

@@ -94,7 +94,12 @@ def _compare(op: str, a: Node, b: Node) -> Node:
         return Compare(op, a, b)
     if isinstance(a, Str) and isinstance(b, Str) and op in ("==", "!="):
         return Bool((a.value == b.value) == (op == "=="))
-    if isinstance(a, Num) and isinstance(b, Num) and not isinstance(a.value, complex) and not isinstance(b.value, complex):
+    if (
+        isinstance(a, Num)
+        and isinstance(b, Num)
+        and not isinstance(a.value, complex)
+        and not isinstance(b.value, complex)
+    ):
         x, y = a.value, b.value
         return Bool({"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[op])
     return Compare(op, a, b)

@@ -90,7 +90,12 @@ def parse(text: str, diags: Diagnostics) -> YNode | None:
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
         loc = Loc(mark.line + 1, mark.column + 1) if mark else NOWHERE
-        diags.add("E101", loc, f"not YAML: {e.problem or e.context}", "quote values that hold ': ', ' #', or start with * & ! { [")
+        diags.add(
+            "E101",
+            loc,
+            f"not YAML: {e.problem or e.context}",
+            "quote values that hold ': ', ' #', or start with * & ! { [",
+        )
     except yaml.YAMLError as e:
         detail = str(e).replace("\n", " ")
         diags.add("E101", NOWHERE, f"not YAML: {detail[:200]}")
@@ -120,7 +125,11 @@ class _Builder:
         for ev in events:
             loc = Loc(ev.start_mark.line + 1, ev.start_mark.column + 1)
             if getattr(ev, "anchor", None):
-                self.refuse(loc, f"anchor or alias '{ev.anchor}'", "write the value out; a value starting with * or & needs quotes")
+                self.refuse(
+                    loc,
+                    f"anchor or alias '{ev.anchor}'",
+                    "write the value out; a value starting with * or & needs quotes",
+                )
             if getattr(ev, "tag", None) not in (None, "!"):
                 self.refuse(loc, f"tag '{ev.tag}'", "values have no tags; one that starts with ! needs quotes")
             done: YNode
@@ -167,7 +176,9 @@ class _Builder:
                 raise _Refused
             if key.text in seen:
                 first = seen[key.text]
-                self.diags.add("E103", key.loc, f"key '{key.text}' is given twice", "keep one", [(first, "first given here")])
+                self.diags.add(
+                    "E103", key.loc, f"key '{key.text}' is given twice", "keep one", [(first, "first given here")]
+                )
                 continue
             seen[key.text] = key.loc
             items.append((key, value))

@@ -1,0 +1,78 @@
+"""The keys of an entry: what shape each value has and what it says. The table behind `load`, `schema` and the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Key:
+    name: str
+    value: str  # shape of the value, in words
+    doc: str
+    required: bool = False
+
+
+KEYS: dict[str, Key] = {
+    k.name: k
+    for k in (
+        Key("op", "name", "The name of the op.", True),
+        Key("family", "family", "Decides loop, shape, promotion and batching rule.", True),
+        Key("sig", "signature | list", "Arguments and results; several are overloads, tried in order.", True),
+        Key("expr", "formula", "Elementwise value. Derivatives follow."),
+        Key("d", "{argument: formula}", "Partial derivatives of an elementwise op; absent ones are derived from expr."),
+        Key("vjp", "{argument: formula}", "Gradient of a structured op, reading g (or g_<result>)."),
+        Key(
+            "compose",
+            "formula | {name: formula}",
+            "The op as a formula over other ops; a mapping is lets, results last.",
+        ),
+        Key("kernel", "name", "The loop over raw memory in csrc/kernels that computes it."),
+        Key("shape", "shape rule | list", "Shape of the result, one per result."),
+        Key("tangent", "linear | multilinear | {argument: formula}", "Forward mode of a structured op, reading t."),
+        Key("batch", "name", "Named batching rule; families bring theirs."),
+        Key(
+            "home",
+            "name | list",
+            "Where it lives: tensorplay (default), nn.functional, linalg, fft, special, random, internal.",
+        ),
+        Key("method", "true | name | list", "Also a method of Tensor."),
+        Key("operator", "symbol | list", "Python operators it serves."),
+        Key("out", "true", "Also takes out=."),
+        Key("nondiff", "true | list", "Arguments without a derivative, results that carry none."),
+        Key("zero", "list", "Arguments whose derivative is zero."),
+        Key("todo", "{argument: why}", "Arguments whose derivative is missing: reaching it raises."),
+        Key("view_of", "argument", "The result shares memory with this argument."),
+        Key("inplace", "true | save_copy", "Also op_, which overwrites the first argument."),
+        Key("promote", "rule", "How dtypes combine; elementwise ops derive it from expr."),
+        Key("dtypes", "list", "Groups (bool int half float complex) or names (f32 ...) it takes."),
+        Key("deterministic", "true | false", "Same input, same bits. Default true."),
+        Key("amp", "promote | keep | force_fp32", "What autocast does with it."),
+        Key("aliases", "list", "Other public names."),
+        Key("version", "integer", "Raised when the meaning changes."),
+        Key("ref", "text", "Where the maths comes from."),
+        Key("like", "reference | {values, source} | {tests: file}", "What the tests compare with.", True),
+        Key("test", "mapping", "Domains, edges, params, cases, shapes, tol, skip."),
+        Key("special", "list of mappings", "Values (and d_<argument>) at singular points."),
+        Key("doc", "text", "What it does, for its users.", True),
+        Key("python", "module:function", "Implemented in Python over other ops."),
+    )
+}
+# A list under these gives one value per overload.
+PER_OVERLOAD = ("expr", "d", "vjp", "compose", "kernel", "shape", "tangent", "like")
+TEST_KEYS = ("edges", "cases", "shapes", "tol", "skip")
+CASE_KEYS = ("shape", "dtype", "range", "kind", "values")
+CASE_KINDS = {
+    "distinct": "no two elements equal",
+    "nonzero": "away from 0",
+    "psd": "symmetric positive definite matrices",
+    "symmetric": "symmetric matrices",
+    "invertible": "well conditioned square matrices",
+    "mask": "bool",
+    "index": "int64 in [0, high)",
+    "permutation": "a permutation of 0..n-1",
+    "unit": "in (0, 1)",
+    "simplex": "positive, summing to 1 along the last dimension",
+}

@@ -1,0 +1,71 @@
+"""The helpers a structured formula may call besides ops: their C++ name, the kinds of their arguments and of the result.
+
+They live in csrc/ops/formula.h; `structured.py` holds their NumPy forms. Metadata of a saved tensor (shape, dtype) is not
+a call in the end: the planner keeps the sizes instead of the tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .cpp_types import BOOL, DIMS, DTYPE, FLOAT, INT, SCALAR, TENSOR, TENSORS
+from .model import REQUIRED, Base, Type
+
+DIMS_OPT = Type(Base.INT, optional=True, is_list=True)
+DTYPE_OPT = Type(Base.DTYPE, optional=True)
+TENSOR_OPT = Type(Base.TENSOR, optional=True)
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    type: Type
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True)
+class Helper:
+    name: str
+    params: tuple[Param, ...]
+    result: Type
+    template: bool = False  # called as name<V>(...): nothing in its arguments tells the world
+
+
+def _h(name: str, result: Type, *params: tuple[str, Type] | tuple[str, Type, Any], template: bool = False) -> Helper:
+    return Helper(name, tuple(Param(*p) for p in params), result, template)
+
+
+HELPERS: dict[str, Helper] = {
+    h.name: h
+    for h in (
+        # Metadata.
+        _h("shape", DIMS, ("x", TENSOR)),
+        _h("dtype", DTYPE, ("x", TENSOR)),
+        _h("ndim", INT, ("x", TENSOR)),
+        _h("numel", INT, ("x", TENSOR)),
+        _h("size", INT, ("x", TENSOR), ("dim", INT)),
+        _h("len", INT, ("x", TENSORS)),
+        _h("reduced_count", INT, ("x", TENSOR), ("dim", DIMS_OPT)),
+        _h("invert_permutation", DIMS, ("dims", DIMS)),
+        _h("real_dtype", DTYPE, ("dtype", DTYPE)),
+        # Tensors from nothing but sizes.
+        _h("zeros", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
+        _h("ones", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
+        _h("full", TENSOR, ("sizes", DIMS), ("value", SCALAR), ("dtype", DTYPE_OPT, None), template=True),
+        # Sizes of gradients.
+        _h("sum_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
+        _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
+        _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+        _h("restore_dims", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+        _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
+        _h("conj_of", TENSOR, ("x", TENSOR)),
+        _h("mT", TENSOR, ("x", TENSOR)),
+        _h("mH", TENSOR, ("x", TENSOR)),
+    )
+}
+# What a call of `shape(x)`, `ndim(x)`, `size(x, d)`... needs of a saved tensor: its sizes, or its dtype.
+SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size", "reduced_count"})
+DTYPE_ONLY = frozenset({"dtype"})
+
+__all__ = ["BOOL", "DIMS", "DTYPE", "FLOAT", "HELPERS", "INT", "SCALAR", "SIZE_ONLY", "TENSOR", "TENSORS", "Helper", "Param"]
