@@ -113,13 +113,14 @@ demo: $(VENV)/.requirements-demo  ## a formula becomes an op and trains on handw
 bench: install $(VENV)/.requirements-bench  ## compare with the libraries that are installed; writes benchmarks/results
 	@cd benchmarks && env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PY) run.py
 
-docs: install $(VENV)/.requirements-docs  ## the documentation as HTML, in docs/_build
-	@$(PY) -m sphinx -q -b html docs docs/_build/html
-	@echo "docs/_build/html/index.html"
+docs: $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
+	@rm -rf build/docs/src && mkdir -p build/docs && cp -r docs build/docs/src && cp -r generated/docs build/docs/src/reference
+	@$(PY) -m sphinx -q -b html build/docs/src build/docs/html
+	@echo "$(ROOT)/build/docs/html/index.html"
 
 wheel: deps  ## a wheel in dist/
 	@$(LOCK) $(PY) -m pip wheel -q --no-deps -w dist .
 	@ls -l dist
 
 clean:  ## remove what builds and tests leave behind
-	@rm -rf build dist docs/_build .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache

@@ -85,4 +85,4 @@ class Variant:
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Runs Python with the variant as the tensorplay it imports."""
         environment = self.environment() | {"PYTHONPATH": str(self.site)}
-        return subprocess.run([sys.executable, *command], text=True, env=environment)
+        return subprocess.run([sys.executable, *command], text=True, env=environment, cwd=self.build_dir)
