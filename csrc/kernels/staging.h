@@ -1,5 +1,6 @@
 // Moves blocks between any dtype and stride and contiguous memory of a compute type. Knows no op.
 #pragma once
+#include "core/scalar.h"
 #include "core/storage.h"
 
 namespace tp::kernels {

@@ -1,0 +1,252 @@
+// Promotion, output layout, aliasing and the short paths around a generated loop; tiles.cpp does the walking.
+#include "kernels/elementwise.h"
+
+#include <cstring>
+#include <string>
+
+#include "core/modes.h"
+#include "core/parallel_for.h"
+#include "kernels/staging.h"
+#include "kernels/tiles.h"
+
+namespace tp::kernels {
+namespace {
+
+bool is_mask(const ElementwiseSpec& spec, std::size_t i) { return spec.mask_inputs >> i & 1; }
+
+Dtype output_dtype(OutKind kind, Dtype common) {
+  return kind == OutKind::Bool ? Dtype::Bool : kind == OutKind::Real ? real_dtype(common) : common;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void no_loop(const ElementwiseSpec& spec, const LoopSet& loops, Dtype dtype) {
+  std::string takes;
+  for (int c = 0; c < kNumComputes; ++c)
+    if (loops.by_compute[c]) takes += (takes.empty() ? "" : ", ") + std::string(dtype_name(dtype_of(Compute(c))));
+  type_error(spec.schema->name, ": not defined for dtype ", dtype_name(dtype), "; it takes ", takes,
+             ". Convert the input first, as in x.to(dtype)");
+}
+
+Loop loop_for(const ElementwiseSpec& spec, const LoopSet& loops, Dtype common) {
+  const Loop loop = loops[compute_type(common)];
+  if (TP_UNLIKELY(!loop)) no_loop(spec, loops, common);
+  return loop;
+}
+
+// What the loop works on: blocks of `compute` for values, of bytes for masks; `out` for the result.
+struct Types {
+  Dtype common, compute, out, out_compute;
+};
+Types types_of(const ElementwiseSpec& spec, Dtype common) {
+  const Dtype compute = dtype_of(compute_type(common));
+  return {common, compute, output_dtype(spec.out, common), output_dtype(spec.out, compute)};
+}
+
+TileOperand input_operand(const Storage& s, Dtype block) {
+  return {s.raw(), int(item_size(s.dtype())), int(item_size(block)),
+          s.dtype() == block ? nullptr : staging->convert[int(s.dtype())][int(block)]};
+}
+TileOperand output_operand(const Storage& s, Dtype block) {
+  return {s.raw(), int(item_size(s.dtype())), int(item_size(block)),
+          s.dtype() == block ? nullptr : staging->convert[int(block)][int(s.dtype())]};
+}
+
+void check_count(const ElementwiseSpec& spec, std::size_t n) {
+  if (TP_UNLIKELY(n + 1 > kMaxOperands))
+    not_implemented(spec.schema->name, ": a fused loop over ", n, " inputs (at most ", kMaxOperands - 1, ")");
+}
+
+void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const Storage& out,
+                 std::span<const Storage* const> inputs, const Scalar* params) {
+  const Storage* operands[kMaxOperands];
+  TileOperand tiles[kMaxOperands];
+  operands[0] = &out;
+  tiles[0] = output_operand(out, t.out_compute);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    operands[i + 1] = inputs[i];
+    tiles[i + 1] = input_operand(*inputs[i], is_mask(spec, i) ? Dtype::Bool : t.compute);
+  }
+  const std::size_t n = inputs.size() + 1;
+  const Walk walk = make_walk(spec.schema->name, out.sizes(), {operands, n});
+  run_tiles(walk, {tiles, n}, loop, params);
+}
+
+// Contiguous operands that are already of the loop's type.
+void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<const Storage* const> inputs,
+              const Scalar* params) {
+  char* data[kMaxOperands];
+  data[0] = out;
+  for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
+  if (n < kParallelFrom) return loop(n, data, params);
+  std::int64_t item[kMaxOperands];
+  item[0] = std::int64_t(item_size(t.out));
+  for (std::size_t i = 0; i < inputs.size(); ++i) item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
+  modes::Unlocked unlocked(n >= kUnlockFrom);
+  parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
+    char* at[kMaxOperands];
+    for (std::size_t i = 0; i <= inputs.size(); ++i) at[i] = data[i] + b * item[i];
+    loop(e - b, at, params);
+  });
+}
+
+// Whether the operands can go to the loop as they are: same sizes, contiguous, of one dtype that is its own compute type.
+bool is_flat(const ElementwiseSpec& spec, std::span<const Storage* const> inputs, Dtype compute) {
+  const Storage& first = *inputs[0];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Storage& s = *inputs[i];
+    if (!s.is_contiguous() || s.dtype() != (is_mask(spec, i) ? Dtype::Bool : compute)) return false;
+    if (i && !(s.sizes() == first.sizes())) return false;
+  }
+  return true;
+}
+
+// A layout other than row-major that all operands share is kept: transposed in, transposed out, at full speed.
+Storage allocate_like(const Shape& sizes, Dtype dtype, std::span<const Storage* const> inputs) {
+  Storage out = empty(sizes, dtype);
+  const Storage* pattern = nullptr;
+  for (const Storage* s : inputs) {
+    if (s->numel() == 1) continue;
+    if (s->is_contiguous() || !(s->sizes() == sizes)) return out;
+    if (pattern && !(pattern->strides() == s->strides())) return out;
+    pattern = s;
+  }
+  if (!pattern || !pattern->is_dense()) return out;
+  return out.with_geometry(sizes, pattern->strides(), 0);
+}
+
+// Two operands, the second a single value (x + 2, x * scale): its block is filled once.
+bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage& first, const Storage& value,
+                    const Scalar* params) {
+  constexpr std::int64_t kSmall = 256;
+  const std::int64_t n = out.numel();
+  if (n > kSmall || !first.is_contiguous() || first.dtype() != t.compute || t.out != t.out_compute) return false;
+  alignas(64) char block[kSmall * 16];
+  const int item = int(item_size(t.compute));
+  alignas(16) char one[16];
+  if (value.dtype() == t.compute)
+    std::memcpy(one, value.raw(), std::size_t(item));
+  else
+    staging->convert[int(value.dtype())][int(t.compute)](one, value.raw(), 1);
+  staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, n);
+  char* data[] = {out.raw(), first.raw(), block};
+  loop(n, data, params);
+  return true;
+}
+
+}  // namespace
+
+Dtype common_dtype(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
+  Promotion p;
+  bool any = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_mask(spec, i)) continue;
+    const Storage& s = *inputs[i];
+    p.add(s.dtype(), s.dim() == 0, s.wrapped_number());
+    any = true;
+  }
+  Dtype d = any ? p.result() : Dtype::Bool;
+  if (spec.promote != Promote::Common && is_integral(d)) d = default_float();
+  return d;
+}
+
+Shape broadcast_shapes(std::string_view op, std::span<const Storage* const> inputs) {
+  int ndim = 0;
+  for (const Storage* s : inputs) ndim = std::max(ndim, s->dim());
+  Shape sizes(ndim, 1);
+  for (const Storage* s : inputs) {
+    const int shift = ndim - s->dim();
+    for (int d = 0; d < s->dim(); ++d) {
+      const std::int64_t n = s->size(d);
+      std::int64_t& have = sizes[d + shift];
+      if (n == have || n == 1) continue;
+      if (TP_LIKELY(have == 1)) {
+        have = n;
+        continue;
+      }
+      std::ostringstream shapes;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        shapes << (i == 0 ? "" : i + 1 == inputs.size() ? " and " : ", ") << inputs[i]->sizes();
+      value_error(op, ": shapes ", shapes.str(), " do not broadcast: sizes ", have, " and ", n, " in dimension ",
+                  d + shift, " differ and neither is 1");
+    }
+  }
+  return sizes;
+}
+
+Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
+                    std::span<const Scalar> params) {
+  const Storage& first = *inputs[0];
+  // The common case in a few compares: one dtype, one shape, contiguous, nothing to stage.
+  if (TP_LIKELY(spec.mask_inputs == 0 && first.is_contiguous() && !first.wrapped_number())) {
+    const Dtype d = first.dtype();
+    bool plain =
+        is_compute_layout(d) && (spec.promote == Promote::Common || !is_integral(d)) && inputs.size() < kMaxOperands;
+    for (std::size_t i = 1; plain && i < inputs.size(); ++i) {
+      const Storage& s = *inputs[i];
+      plain = s.dtype() == d && s.is_contiguous() && s.sizes() == first.sizes();
+    }
+    if (TP_LIKELY(plain)) {
+      const Loop loop = loop_for(spec, loops, d);
+      const Dtype out_dtype = output_dtype(spec.out, d);
+      const std::int64_t n = first.numel();
+      Storage out(make_block(std::size_t(n) * item_size(out_dtype)), out_dtype, first.sizes());
+      if (TP_LIKELY(n != 0)) run_flat(loop, {d, d, out_dtype, out_dtype}, n, out.raw(), inputs, params.data());
+      return out;
+    }
+  }
+  check_count(spec, inputs.size());
+  const Types t = types_of(spec, common_dtype(spec, inputs));
+  const Loop loop = loop_for(spec, loops, t.common);
+  if (inputs.size() == 2 && spec.mask_inputs == 0 && inputs[1]->numel() == 1 && inputs[1]->dim() <= first.dim()) {
+    Storage out = allocate_like(first.sizes(), t.out, inputs);
+    if (out.numel() == 0 || run_with_value(loop, t, out, first, *inputs[1], params.data())) return out;
+    run_general(spec, loop, t, out, inputs, params.data());
+    return out;
+  }
+  if (t.out == t.out_compute && is_flat(spec, inputs, t.compute)) {
+    Storage out = empty(first.sizes(), t.out);
+    if (out.numel()) run_flat(loop, t, out.numel(), out.raw(), inputs, params.data());
+    return out;
+  }
+  Storage out = allocate_like(broadcast_shapes(spec.schema->name, inputs), t.out, inputs);
+  if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
+  return out;
+}
+
+void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage& out,
+                      std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+  check_count(spec, inputs.size());
+  const std::string_view name = spec.schema->name;
+  const bool in_place = same_elements(out, *inputs[0]);
+  const char* mark = in_place ? "_" : "";
+  const Types t = types_of(spec, common_dtype(spec, inputs));
+  const Loop loop = loop_for(spec, loops, t.common);
+  if (TP_UNLIKELY(category(t.out) > category(out.dtype())))
+    type_error(name, mark, ": result type ", dtype_name(t.out), " can't be cast to ", dtype_name(out.dtype()));
+  if (TP_UNLIKELY(out.block()->read_only))
+    value_error(name, mark, ": the output is read-only memory (borrowed from a read-only array); clone() it first");
+  const bool flat = out.is_contiguous() && out.dtype() == t.out_compute && is_flat(spec, inputs, t.compute) &&
+      out.sizes() == inputs[0]->sizes();
+  if (!flat) {
+    const Shape sizes = broadcast_shapes(name, inputs);
+    if (TP_UNLIKELY(!(sizes == out.sizes())))
+      value_error(name, mark, ": the output has shape ", out.sizes(), ", but the result has shape ", sizes);
+    if (TP_UNLIKELY(has_internal_overlap(out)))
+      runtime_error(name, mark,
+                    ": several elements of the output share one memory location (an expanded tensor of shape ",
+                    out.sizes(), ", strides ", out.strides(), "); clone() it first");
+  }
+  if (out.numel() == 0) return;
+  for (const Storage* s : inputs) {
+    if (!overlaps(*s, out) || same_elements(*s, out)) continue;
+    // Reading and writing would meet: compute beside, then copy.
+    const Storage result = elementwise(spec, loops, inputs, params);
+    copy_into(out, result);
+    return;
+  }
+  if (flat)
+    run_flat(loop, {t.common, t.compute, out.dtype(), out.dtype()}, out.numel(), out.raw(), inputs, params.data());
+  else
+    run_general(spec, loop, t, out, inputs, params.data());
+}
+
+}  // namespace tp::kernels
