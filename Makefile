@@ -77,7 +77,8 @@ format:  ## format C++ and fix what ruff can
 .PHONY: lint test test-cpp test-all sanitize mutants
 lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includes and imports
 	ruff check --no-cache .
-	mypy --cache-dir build/mypy
+	@$(PY) tools/dev_site.py build/lint/site
+	mypy --cache-dir build/lint/mypy
 	clang-format --dry-run --Werror $(CXX_FILES)
 	$(PY) -m codegen check
 	$(PY) -B -m pytest -q tests/test_layers.py
