@@ -14,10 +14,6 @@ TP_MATH double sigmoid(double x) {
   const double e = exp(-abs(x));
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
-TP_MATH float sigmoid(float x) {
-  const float e = exp(-abs(x));
-  return (x < 0 ? e : 1.0f) / (1.0f + e);
-}
 template <Real T>
 TP_MATH T log_sigmoid(T x) {
   return (x < 0 ? x : T(0) * x) - log1p(exp(-abs(x)));
