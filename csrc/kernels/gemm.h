@@ -1,0 +1,43 @@
+// Matrix products on raw memory: C = alpha * A B + beta * C, row-major C. Owns the choice between the BLAS library, its
+// matrix-vector forms and the own small kernel, and the split over threads. Knows no Storage.
+#pragma once
+#include <cstdint>
+
+#include "core/complex.h"
+
+namespace tp::kernels {
+
+/// A matrix operand: element (i, j) lies at p[i * rs + j * cs].
+template <class T>
+struct MatRef {
+  const T* p;
+  std::int64_t rs, cs;
+  MatRef t() const { return {p, cs, rs}; }
+};
+
+/// C[m, n] = alpha * A[m, k] B[k, n] + beta * C, plus `bias` (n values) added to every row. C has unit column stride and row
+/// stride ldc. beta == 0 does not read C. T: float, double, c64, c128, int32, int64, uint64. Any strides of A and B.
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatRef<T> a, MatRef<T> b, T beta, T* c,
+          std::int64_t ldc, const T* bias = nullptr);
+/// The same on the calling thread alone (for bodies of parallel_for).
+template <class T>
+void gemm_serial(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatRef<T> a, MatRef<T> b, T beta, T* c,
+                 std::int64_t ldc, const T* bias = nullptr);
+
+/// `batch` products of one shape; product i reads a.p + a_at(i), b.p + b_at(i) and writes c + i * m * n (ldc == n).
+/// The offsets are either i * step, or taken from a list.
+struct BatchOffsets {
+  const std::int64_t* list = nullptr;
+  std::int64_t step = 0;
+  std::int64_t at(std::int64_t i) const { return list ? list[i] : i * step; }
+};
+template <class T>
+void gemm_batched(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatRef<T> a,
+                  BatchOffsets a_at, MatRef<T> b, BatchOffsets b_at, T beta, T* c);
+
+/// sum of x[i] * y[i]; conjugates x where T is complex and `conj`.
+template <class T>
+T dot(std::int64_t n, const T* x, std::int64_t incx, const T* y, std::int64_t incy, bool conj = false);
+
+}  // namespace tp::kernels
