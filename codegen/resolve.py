@@ -63,7 +63,7 @@ def resolve(raws: list[L.Raw], diags: Diagnostics, declared: Declared | None = N
         expr = next(((s, f) for s, f in zip(raw.sigs, raw.per_overload.get("expr", ()), strict=False) if f), None)
         if expr and raw.family.elementwise:
             world.elementwise[raw.op] = world.ops[raw.op]
-            world.exprs[raw.op] = (tuple((a.name, _default_node(a)) for a in expr[0].args), expr[1].node)
+            world.exprs[raw.op] = (tuple((a.name, default_node(a)) for a in expr[0].args), expr[1].node)
     entries = []
     for raw in unique:
         entry = _EntryResolver(raw, diags, world).resolve()
@@ -73,7 +73,7 @@ def resolve(raws: list[L.Raw], diags: Diagnostics, declared: Declared | None = N
     return OpFile(diags.path, 1, tuple(entries), diags.source)
 
 
-def _default_node(a: Any) -> F.Node | None:
+def default_node(a: Any) -> F.Node | None:
     if a.required:
         return None
     match a.default:

@@ -1,0 +1,289 @@
+"""Structured entries against their reference: shapes, values of compose, vjp and tangent against differences.
+
+A vjp is compared along random directions, so a wrong element anywhere shows; complex inputs too where the family
+takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .check import attempt
+from .errors import Diagnostics
+from .functions import Unavailable
+from .model import LINEAR, Diff, Entry, Formula, Loc, Overload
+from .reference import Env, World, call_like, case_inputs, results_of, rng_for
+from .structured import META, SHAPES
+
+STEP = 1e-5
+TOL = 1e-5
+_COMPLEX_FAMILIES = ("linalg", "view", "shape", "memory")
+
+
+def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[str]) -> None:
+    if e.elementwise and "vjp" not in e.keys:
+        return
+    if e.family.name == "random":
+        return
+    for i, case in enumerate(e.test.cases):
+        rng = rng_for(f"{e.op}/{i}")
+        picked = case_inputs(e, case, rng)
+        if picked is None:
+            diags.add(
+                "E207",
+                e.test.loc,
+                f"op '{e.op}': case {i + 1} of test fits no overload",
+                "give every required argument",
+            )
+            continue
+        _CaseCheck(e, picked[0], picked[1], diags, world, skipped, rng, i).run()
+        takes_complex = "c128" in e.dtypes if e.dtypes else e.family.name in _COMPLEX_FAMILIES
+        if takes_complex and any(isinstance(v, np.ndarray) and v.dtype == np.float64 for v in picked[1].values()):
+            again = case_inputs(e, case, rng_for(f"{e.op}/{i}c"), True)
+            if again is not None and not diags:
+                _CaseCheck(e, again[0], again[1], diags, world, [], rng, i).run()
+    if not e.test.cases and not e.elementwise and any(d.formula for o in e.overloads for d in o.deriv.values()):
+        skipped.append(f"{e.op}: no cases")
+
+
+class _CaseCheck:
+    def __init__(
+        self, e: Entry, o: Overload, env: Env, diags: Diagnostics, world: World, skipped: list[str], rng: Any, i: int
+    ) -> None:
+        self.e, self.o, self.env, self.diags, self.world = e, o, env, diags, world
+        self.skipped, self.rng, self.i = skipped, rng, i
+
+    def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
+        self.diags.add(code, loc, f"op '{self.e.op}': {message} (test case {self.i + 1})", hint, notes)
+
+    def places(self) -> list[tuple[Loc, str]]:
+        out = [(self.o.sig.loc, "the signature gives the order of arguments")]
+        like = self.e.like_of(self.o.index)
+        if like is not None:
+            out.append((like.loc, "the reference"))
+        return [*out, (self.e.test.loc, "the inputs")]
+
+    def full(self, env: Env) -> Env:
+        return {a.name: env.get(a.name, None if a.required else a.default) for a in self.o.sig.args}
+
+    def forward(self, env: Env) -> tuple[Any, ...]:
+        """Result values by the reference; by compose where there is none to call."""
+        like = self.e.like_of(self.o.index)
+        if like is not None and like.kind not in ("tests", "values"):
+            return results_of(attempt(call_like, like, self.o, env), self.o)
+        return self.world.formula_value(self.e, self.o, self.full(env))
+
+    def run(self) -> None:
+        try:
+            out = self.forward(self.env)
+        except Unavailable as ex:
+            self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
+            return
+        if len(out) != len(self.o.sig.results):
+            like = self.e.like_of(self.o.index)
+            message = f"the reference gives {len(out)} results, the signature {len(self.o.sig.results)}"
+            self.fault("E314", like.loc if like else self.e.loc, message, notes=self.places())
+            return
+        for step in (self.shapes, self.values, self.gradients, self.tangents):
+            try:
+                step(out)
+            except Unavailable as ex:
+                self.skipped.append(f"{self.e.op}: case {self.i + 1}, {step.__name__}: {ex}")
+
+    # ---- shapes and values ----
+
+    def shapes(self, out: tuple[Any, ...]) -> None:
+        env = {k: _shape_of(v) for k, v in self.full(self.env).items()}
+        for f, r, value in zip(self.o.shapes, self.o.sig.results, out, strict=False):
+            got = self.shape_value(f, env)
+            want = tuple(np.shape(v) for v in value) if r.type.is_list else np.shape(value)
+            got = tuple(tuple(x) for x in got) if r.type.is_list else tuple(got)
+            if got != want:
+                self.fault(
+                    "E312",
+                    f.loc,
+                    f"shape of '{r.name}' is {list(got)}, the reference has {list(want)}",
+                    notes=self.places(),
+                )
+
+    def shape_value(self, f: Formula, env: Env) -> Any:
+        from .evaluate import NumpyEvaluator
+
+        plain = {"shape": lambda s: s, "ndim": len, "size": lambda s, d: s[d], "numel": lambda s: int(np.prod(s))}
+
+        def find(name: str) -> Any:
+            found = plain.get(name) or SHAPES.get(name) or META.get(name)
+            if found is None:
+                raise Unavailable(f"shape rule '{name}' is C++ only")
+            return found
+
+        return attempt(NumpyEvaluator(find), f.node, env)
+
+    def values(self, out: tuple[Any, ...]) -> None:
+        if not self.o.compose:
+            return
+        got = attempt(self.world.formula_value, self.e, self.o, self.full(self.env))
+        last = self.o.compose[-1][1]
+        for r, a, b in zip(self.o.sig.results, got, out, strict=True):
+            loc = next((f.loc for n, f in self.o.compose if n == r.name), last.loc)
+            others = [(f.loc, f"'{n}'") for n, f in self.o.compose if n != r.name]
+            pairs = list(zip(a, b, strict=False)) if r.type.is_list else [(a, b)]
+            if any(np.shape(x) != np.shape(y) for x, y in pairs) or (r.type.is_list and len(a) != len(b)):
+                self.fault(
+                    "E312",
+                    loc,
+                    f"compose gives '{r.name}' another shape than the reference",
+                    notes=[*self.places(), *others],
+                )
+            elif any(not np.allclose(x, y, TOL, TOL, equal_nan=True) for x, y in pairs):
+                self.fault(
+                    "E314",
+                    loc,
+                    f"compose gives '{r.name}' other values than the reference",
+                    notes=[*self.places(), *others],
+                )
+
+    # ---- derivatives ----
+
+    def gradients(self, out: tuple[Any, ...]) -> None:
+        cotangents = {r.name: self.like_value(v) for r, v in zip(self.o.sig.results, out, strict=True)}
+        scope = {**self.full(self.env), **{r.name: v for r, v in zip(self.o.sig.results, out, strict=True)}}
+        if len(self.o.sig.results) == 1:
+            scope["g"] = cotangents[self.o.sig.results[0].name]
+        scope |= {f"g_{k}": v for k, v in cotangents.items()}
+        for name, d in self.o.deriv.items():
+            x = self.env.get(name)
+            if x is None or not _differentiable(x):
+                continue
+            if d.kind is Diff.ZERO:
+                if any(abs(self.slope(name, v, cotangents)) > 1e-4 for v in self.directions(x)):
+                    self.fault(
+                        "E311", d.loc, f"'{name}' is under zero, but the reference depends on it", notes=self.places()
+                    )
+                continue
+            if d.kind is not Diff.FORMULA or d.formula is None:
+                continue
+            try:
+                grad = attempt(self.world.evaluate, d.formula.node, scope)
+            except Unavailable as ex:
+                if _is_missing(str(ex)):
+                    raise
+                self.fault("E311", d.formula.loc, f"vjp of '{name}' cannot be computed: {ex}", notes=self.places())
+                continue
+            if _shape_of(grad) != _shape_of(x):
+                text = f"vjp of '{name}' has shape {_show(grad)}, '{name}' has {_show(x)}"
+                self.fault("E312", d.formula.loc, text, "reduce with sum_to(..., shape(" + name + "))", self.places())
+                continue
+            for v in self.directions(x):
+                got = _inner(grad, v)
+                want = self.slope(name, v, cotangents)
+                if not np.isclose(got, want, TOL, TOL * 10):
+                    text = f"vjp of '{name}' gives {got:.8g} along a random direction, differences of the reference {want:.8g}"
+                    self.fault("E311", d.formula.loc, text, notes=self.places())
+                    break
+
+    def tangents(self, out: tuple[Any, ...]) -> None:
+        if not self.o.tangent_rule and not self.o.tangent:
+            return
+        args = [a.name for a in self.o.diff_args if _differentiable(self.env.get(a.name))]
+        if not args:
+            return
+        moves = {n: next(self.directions(self.env[n])) for n in args}
+        ends = [
+            self.forward({**self.env, **{n: _move(self.env[n], moves[n], s * STEP) for n in args}}) for s in (1, -1)
+        ]
+        results = {r.name: (a, b) for r, a, b in zip(self.o.sig.results, *ends, strict=True)}
+        if self.o.tangent_rule == LINEAR:
+            got = dict(zip((r.name for r in self.o.sig.results), self.forward({**self.env, **moves}), strict=True))
+        elif self.o.tangent_rule:
+            parts = [self.forward({**self.env, n: moves[n]}) for n in args]
+            got = {r.name: _add([p[k] for p in parts]) for k, r in enumerate(self.o.sig.results)}
+        else:
+            scope = {**self.full(self.env), **{r.name: v for r, v in zip(self.o.sig.results, out, strict=True)}}
+            got = {}
+            for n in args:
+                for rname, f in self.o.tangent.get(n, {}).items():
+                    v = attempt(self.world.evaluate, f.node, {**scope, "t": moves[n]})
+                    got[rname] = v if rname not in got else _add([got[rname], v])
+        for r in self.o.diff_results:
+            a, b = results[r.name]
+            want = _sub(a, b, 2 * STEP)
+            if r.name in got and not _close(got[r.name], want):
+                locs = [f.loc for per in self.o.tangent.values() for f in per.values()] or [self.e.keys["tangent"]]
+                text = f"the tangent of '{r.name}' differs from differences of the reference"
+                self.fault("E315", locs[0], text, notes=[*((p, "another part") for p in locs[1:]), *self.places()])
+
+    def directions(self, x: Any) -> Iterator[Any]:
+        for _ in range(3):
+            yield tuple(self.like_value(v) for v in x) if isinstance(x, tuple) else self.like_value(x)
+
+    def like_value(self, v: Any) -> Any:
+        if isinstance(v, tuple):
+            return tuple(self.like_value(x) for x in v)
+        shape = np.shape(v)
+        r = self.rng.standard_normal(shape)
+        return np.asarray(r + 1j * self.rng.standard_normal(shape) if np.iscomplexobj(v) else r)
+
+    def slope(self, name: str, v: Any, cotangents: Env) -> float:
+        ends = [self.forward({**self.env, name: _move(self.env[name], v, s * STEP)}) for s in (1, -1)]
+        diff = {r.name for r in self.o.diff_results}
+        total = 0.0
+        for r, a, b in zip(self.o.sig.results, *ends, strict=True):
+            if r.name in diff:
+                total += _inner(cotangents[r.name], _sub(a, b, 2 * STEP))
+        return total
+
+
+def _is_missing(text: str) -> bool:
+    return (
+        text.startswith(("no numeric form", "no value", "no overload", "like:", "no reference"))
+        or "needs SciPy" in text
+    )
+
+
+def _differentiable(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return bool(x) and all(_differentiable(v) for v in x)
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+
+
+def _shape_of(v: Any) -> Any:
+    if isinstance(v, np.ndarray):
+        return v.shape
+    if isinstance(v, (tuple, list)) and v and all(isinstance(x, np.ndarray) for x in v):
+        return tuple(x.shape for x in v)
+    return v if not isinstance(v, np.generic) else ()
+
+
+def _show(v: Any) -> Any:
+    s = _shape_of(v)
+    return list(s) if isinstance(s, tuple) else s
+
+
+def _move(x: Any, v: Any, h: float) -> Any:
+    return tuple(a + h * b for a, b in zip(x, v, strict=True)) if isinstance(x, tuple) else x + h * v
+
+
+def _sub(a: Any, b: Any, h: float) -> Any:
+    return tuple((p - q) / h for p, q in zip(a, b, strict=True)) if isinstance(a, tuple) else (a - b) / h
+
+
+def _add(parts: list[Any]) -> Any:
+    return tuple(sum(p) for p in zip(*parts, strict=True)) if isinstance(parts[0], tuple) else sum(parts)
+
+
+def _inner(a: Any, b: Any) -> float:
+    if isinstance(a, (tuple, list)):
+        return sum(_inner(x, y) for x, y in zip(a, b, strict=True))
+    return float(np.real(np.sum(np.conj(a) * b)))
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(b, tuple):
+        return (
+            isinstance(a, (tuple, list)) and len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b, strict=True))
+        )
+    return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, TOL * 10, TOL * 10))

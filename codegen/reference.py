@@ -1,0 +1,326 @@
+"""Turns `like` into a callable and `test` into inputs, for `check`. NumPy only; never asks the entry's own formulas.
+
+The world of structured formulas is here too: table functions first, then the ops of the file by their references.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from .evaluate import NumpyEvaluator
+from .functions import FUNCTIONS, MACROS, Unavailable, numpy_functions
+from .model import Base, Entry, Like, OpFile, Overload, TensorCase
+from .structured import META, TENSOR, parameters
+
+Env = dict[str, Any]
+NP_DTYPE = {
+    "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "f16": np.float16, "bf16": np.float32,
+}  # fmt: skip
+
+
+def rng_for(name: str) -> np.random.Generator:
+    """The same points for the same op, whatever else is in the file."""
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+# ---- references -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _namespace() -> dict[str, Any]:
+    import importlib
+
+    out: dict[str, Any] = {"numpy": np, "np": np, "math": math}
+    for name, path in (("scipy", "scipy"), ("mpmath", "mpmath")):
+        try:
+            out[name] = importlib.import_module(path)
+        except ImportError:
+            continue
+    if "scipy" in out:
+        for sub in ("special", "linalg", "fft", "signal", "stats", "ndimage"):
+            importlib.import_module(f"scipy.{sub}")
+    if "mpmath" in out:
+        out["mp"] = out["mpmath"]
+    return out
+
+
+@cache
+def _compiled(text: str) -> Any:
+    return compile(text, "<like>", "eval")
+
+
+def call_like(like: Like, o: Overload, given: Mapping[str, Any]) -> Any:
+    """The reference's value for arguments by name. Raises Unavailable where it cannot be evaluated here."""
+    if like.kind in ("tests", "values"):
+        raise Unavailable(f"like: {like.kind}")
+    space = _namespace()
+    root = {"np": "numpy", "mp": "mpmath"}.get(like.text.split(".")[0], like.text.split(".")[0])
+    if like.kind == "name" or (like.kind == "mpmath" and like.text.replace(".", "").replace("_", "").isalnum()):
+        if root not in space:
+            raise Unavailable(f"{root} is not installed")
+        f = eval(_compiled(like.text), dict(space))
+        args = [given[a.name] for a in o.sig.args if a.name in given]
+        return _vectorised(f, args) if root in ("math", "mpmath") else f(*args)
+    full = {a.name: given.get(a.name, None if a.required else a.default) for a in o.sig.args}
+    if like.kind == "mpmath":
+        if "mpmath" not in space:
+            raise Unavailable("mpmath is not installed")
+        names = list(full)
+        f = eval(_compiled(f"lambda {', '.join(names)}: {like.text}"), dict(space))
+        return _vectorised(f, [full[n] for n in names])
+    # One scope for both, so that comprehensions see the arguments.
+    return eval(_compiled(like.text), {**space, **full})
+
+
+def _vectorised(f: Callable[..., Any], args: list[Any]) -> Any:
+    def one(*xs: Any) -> Any:
+        v = f(*(x.item() if isinstance(x, np.generic) else x for x in xs))
+        return complex(v) if type(v).__name__ == "mpc" else float(v) if type(v).__name__ == "mpf" else v
+
+    arrays = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
+    if not arrays:
+        return one(*args)
+    grid = np.broadcast_arrays(*(args[i] for i in arrays))
+    out = []
+    for values in zip(*(g.ravel() for g in grid), strict=True):
+        now = list(args)
+        for i, v in zip(arrays, values, strict=True):
+            now[i] = v
+        out.append(one(*now))
+    return np.array(out).reshape(grid[0].shape)
+
+
+def results_of(value: Any, o: Overload) -> tuple[Any, ...]:
+    """The reference's value as one item per result."""
+    if len(o.sig.results) == 1:
+        return (tuple(value),) if o.sig.results[0].type.is_list else (np.asarray(value),)
+    return tuple(np.asarray(v) for v in value)
+
+
+# ---- functions in structured formulas -------------------------------------------------------------------------------
+
+
+class World:
+    """Finds the numeric form of any function a formula of this file may call."""
+
+    def __init__(self, file: OpFile) -> None:
+        self.ops = file.by_name
+        self.depth = 0
+        self.evaluate = NumpyEvaluator(self.find)
+
+    def find(self, name: str) -> Callable[..., Any] | None:
+        table = META.get(name) or TENSOR.get(name)
+        entry = self.ops.get(name)
+        if table and entry:
+            return lambda *a, **k: table(*a, **k) if _fits(table, a, k) else self.op(entry, *a, **k)
+        if table:
+            return table
+        if name in MACROS and name not in numpy_functions():
+            params, body = MACROS[name]
+            return lambda *a: self.evaluate(body, dict(zip(params, a, strict=True)))
+        if name in FUNCTIONS and (entry is None or name in numpy_functions()):
+            f = numpy_functions().get(name)
+            if f is not None and entry is not None:
+                known = FUNCTIONS[name]
+                return lambda *a, **k: f(*a) if not k and len(a) <= known.arity else self.op(entry, *a, **k)
+            return f
+        return (lambda *a, **k: self.op(entry, *a, **k)) if entry else None
+
+    def op(self, e: Entry, *args: Any, **kwargs: Any) -> Any:
+        """An op of the file: by its reference, else by its own formula."""
+        o = pick_overload(e, args, kwargs)
+        if o is None:
+            raise Unavailable(f"no overload of '{e.op}' fits")
+        given = dict(zip((a.name for a in o.sig.args), args, strict=False)) | kwargs
+        like = e.like_of(o.index)
+        if like is not None and like.kind not in ("tests", "values"):
+            out = results_of(call_like(like, o, given), o)
+        else:
+            out = self.formula_value(e, o, given)
+        return out[0] if len(out) == 1 else out
+
+    def formula_value(self, e: Entry, o: Overload, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        """expr or compose evaluated."""
+        if self.depth > 20:
+            raise Unavailable(f"'{e.op}' calls itself")
+        env = {a.name: given.get(a.name, None if a.required else a.default) for a in o.sig.args}
+        self.depth += 1
+        try:
+            if o.inlined is not None:
+                return (np.asarray(self.evaluate(o.inlined, env)),)
+            if o.compose:
+                for name, f in o.compose:
+                    env[name] = self.evaluate(f.node, env)
+                return tuple(tuple(env[r.name]) if r.type.is_list else np.asarray(env[r.name]) for r in o.sig.results)
+        finally:
+            self.depth -= 1
+        raise Unavailable(f"no numeric form of '{e.op}'")
+
+
+def _fits(f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    least, most, names = parameters(f)
+    return (most == -1 or len(args) <= most) and all(k in names for k in kwargs) and len(args) + len(kwargs) >= least
+
+
+def pick_overload(e: Entry, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | None:
+    for o in e.overloads:
+        names = [a.name for a in o.sig.args]
+        positional = [a for a in o.sig.args if not a.kwonly]
+        if len(args) > len(positional) or any(k not in names for k in kwargs):
+            continue
+        covered = {*names[: len(args)], *kwargs}
+        if any(a.required and a.name not in covered for a in o.sig.args):
+            continue
+        pairs = [(a.type, v) for a, v in zip(positional, args, strict=False)]
+        pairs += [(a.type, kwargs[a.name]) for a in o.sig.args if a.name in kwargs]
+        if all(_accepts(t, v) for t, v in pairs):
+            return o
+    return None
+
+
+def _accepts(t: Any, v: Any) -> bool:
+    if v is None:
+        return bool(t.optional)
+    if t.is_list:
+        return isinstance(v, (tuple, list)) or (t.base is Base.INT and isinstance(v, int))
+    match t.base:
+        case Base.TENSOR:
+            return isinstance(v, (np.ndarray, np.generic, int, float, complex))
+        case Base.INT:
+            return isinstance(v, (int, np.integer)) and not isinstance(v, bool)
+        case Base.BOOL:
+            return isinstance(v, (bool, np.bool_))
+        case Base.FLOAT | Base.SCALAR:
+            return isinstance(v, (int, float, complex, np.generic)) and not (isinstance(v, np.ndarray) and v.ndim)
+    return True
+
+
+# ---- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def tensor(
+    case: TensorCase, rng: np.random.Generator, span: tuple[float, float] | None, dtype: type | None = None
+) -> Any:
+    """An array as a test case describes it."""
+    lo, hi = case.range or span or (-1.0, 1.0)
+    if case.values is not None:
+        return np.asarray(case.values, dtype=NP_DTYPE[case.dtype] if case.dtype else None)
+    shape, n = case.shape, math.prod(case.shape)
+    kind = case.kind
+    if kind == "mask" or case.dtype == "bool":
+        return rng.random(shape) < 0.5
+    if kind == "index" or case.dtype in ("u8", "i8", "i16", "i32", "i64"):
+        low, high = (int(math.ceil(lo)), int(hi)) if case.range or span else (0, 2)
+        if kind == "permutation":
+            return rng.permutation(n).reshape(shape)
+        return rng.integers(low, max(high, low + 1), shape).astype(NP_DTYPE[case.dtype or "i64"])
+    if kind == "permutation":
+        return rng.permutation(n).reshape(shape)
+    x = rng.uniform(lo, hi, shape)
+    if kind == "distinct":
+        x = np.sort(rng.uniform(lo, hi, n)) + np.arange(n) * 0.05
+        x = rng.permutation(x).reshape(shape)
+    elif kind == "nonzero":
+        x = np.where(np.abs(x) < 0.1, 0.1 + np.abs(x), x)
+    elif kind in ("psd", "symmetric"):
+        m = rng.standard_normal(shape)
+        sym = m + np.swapaxes(m, -1, -2)
+        x = m @ np.swapaxes(m, -1, -2) + shape[-1] * np.eye(shape[-1]) if kind == "psd" else sym
+    elif kind == "invertible":
+        x = rng.uniform(-1, 1, shape) + 2 * np.eye(shape[-2], shape[-1])
+    elif kind == "unit":
+        x = rng.uniform(0.05, 0.95, shape)
+    elif kind == "simplex":
+        x = rng.uniform(0.1, 1, shape)
+        x = x / x.sum(axis=-1, keepdims=True)
+    if dtype is not None and np.issubdtype(dtype, np.complexfloating) and kind not in ("unit", "simplex"):
+        x = x + 1j * rng.uniform(-1, 1, shape)
+    return np.asarray(x)
+
+
+def case_inputs(
+    e: Entry, case: Mapping[str, Any], rng: np.random.Generator, complex_: bool = False
+) -> tuple[Overload, Env] | None:
+    """The overload a case means, and its inputs."""
+    dtype = np.complex128 if complex_ else None
+    for o in e.overloads:
+        types = {a.name: a.type for a in o.sig.args}
+        if any(k not in types for k in case) or any(a.required and a.name not in case for a in o.sig.args):
+            continue
+        if any(isinstance(v, TensorCase) != types[k].is_tensor for k, v in case.items() if v is not None):
+            continue
+        env: Env = {}
+        for k, v in case.items():
+            span = e.test.domains.get(k)
+            if isinstance(v, TensorCase):
+                env[k] = tensor(v, rng, span, dtype)
+            elif types[k].has_tensor and isinstance(v, tuple):
+                env[k] = tuple(None if x is None else tensor(x, rng, span, dtype) for x in v)
+            elif types[k].size and isinstance(v, int):
+                env[k] = (v,) * types[k].size
+            else:
+                env[k] = v
+        return o, env
+    return None
+
+
+def elementwise_inputs(e: Entry, o: Overload, rng: np.random.Generator, n: int = 48) -> Iterator[Env]:
+    """Points of an elementwise op: random ones of the domains, for each combination of its parameters."""
+    pools: list[list[tuple[str, Any]]] = []
+    for a in o.sig.args:
+        if a.type.is_tensor:
+            continue
+        if a.name in e.test.params:
+            values = list(e.test.params[a.name])
+        elif a.name in e.test.domains or (a.required and a.type.base is Base.SCALAR):
+            lo, hi = e.test.domains.get(a.name, (-3.0, 3.0))
+            values = [float(round(x, 3)) for x in rng.uniform(lo, hi, 3)]
+        elif a.required:
+            values = [{Base.FLOAT: 0.75, Base.INT: 2, Base.BOOL: True}.get(a.type.base, "")]
+        else:
+            values = [a.default]
+            if not a.kwonly or a.type.base in (Base.FLOAT, Base.SCALAR):
+                number = a.default is not None and not isinstance(a.default, (bool, str, tuple))
+                values += [a.default + 0.375] if number and a.type.base in (Base.FLOAT, Base.SCALAR) else []
+        pools.append([(a.name, v) for v in values])
+    for combo in islice(product(*pools), 12):
+        env: Env = dict(combo)
+        for a in o.sig.args:
+            if a.type.is_tensor:
+                env[a.name] = points(e, o, a.name, rng, n)
+        yield env
+
+
+def points(e: Entry, o: Overload, name: str, rng: np.random.Generator, n: int) -> Any:
+    lo, hi = e.test.domains.get(name, (-3.0, 3.0))
+    arg = o.sig.arg(name)
+    if arg is not None and arg.type.dtype == "bool":
+        return rng.random(n) < 0.5
+    if integers_only(e, o):
+        return rng.integers(math.ceil(lo), max(math.floor(hi), math.ceil(lo)) + 1, n)
+    x = rng.uniform(lo, hi, n)
+    # Comparisons and logic need equal and zero operands now and then.
+    return np.where(rng.random(n) < 0.3, np.round(x), x) if e.family.nondiff else x
+
+
+def integers_only(e: Entry, o: Overload) -> bool:
+    if e.dtypes:
+        return not any(d[0] in "fc" or d == "bf16" for d in e.dtypes)
+    if o.inlined is None:
+        return False
+    from . import formula as F
+
+    return any(
+        (isinstance(n, F.Call) and n.func in FUNCTIONS and FUNCTIONS[n.func].kind == "int" and n.func != "int")
+        or (isinstance(n, F.Binary) and n.op in "&|^<<>>")
+        or (isinstance(n, F.Unary) and n.op == "~")
+        for n in F.walk(o.inlined)
+    )
