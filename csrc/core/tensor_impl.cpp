@@ -3,7 +3,7 @@
 
 namespace tp {
 
-void (*drop_host_object)(void*) = nullptr;
+bool (*drop_host_object)(void*) = nullptr;
 
 NodeBase::~NodeBase() = default;
 
@@ -29,7 +29,10 @@ void NodeBase::destroy(NodeBase* n) {
   waiting = nullptr;
 }
 
-AutogradMeta::~AutogradMeta() { delete view; }
+AutogradMeta::~AutogradMeta() {
+  unlink_dual();
+  delete view;
+}
 
 AutogradMeta& TensorImpl::ensure_meta() {
   if (!meta_) meta_ = new AutogradMeta;
@@ -43,12 +46,13 @@ void TensorImpl::destroy(TensorImpl* t) {
     void* object = t->host_object;
     t->owns_host_object = false;
     t->host_object = nullptr;
-    drop_host_object(object);
+    if (drop_host_object(object)) return;
   }
   AutogradMeta* meta = t->meta_;
   t->meta_ = nullptr;
   if (TP_UNLIKELY(meta != nullptr)) {
     if (meta->accumulator) meta->accumulator->leaf_died();
+    if (meta->retains_grad && t->grad_fn_) t->grad_fn_->tensor_died(t);
     delete meta;
   }
   t->~TensorImpl();

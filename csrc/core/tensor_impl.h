@@ -9,6 +9,9 @@
 
 namespace tp {
 
+class TensorImpl;
+using TensorRef = Ref<TensorImpl>;
+
 /// The part of an autograd node that core needs: a count and an iterative end. autograd/node.h builds Node on it.
 class TP_API NodeBase {
  public:
@@ -22,6 +25,8 @@ class TP_API NodeBase {
   std::uint32_t use_count() const { return refs_.n; }
   /// Told to an accumulator when its leaf is freed: it holds the leaf weakly.
   virtual void leaf_died() {}
+  /// Told when a tensor whose gradient this node retains is freed.
+  virtual void tensor_died(TensorImpl*) {}
 
  protected:
   /// Hands over the counts this node holds on other nodes, so that destruction of a long chain does not recurse.
@@ -35,9 +40,6 @@ class TP_API NodeBase {
 };
 using NodeBaseRef = Ref<NodeBase>;
 
-class TensorImpl;
-using TensorRef = Ref<TensorImpl>;
-
 /// How a view came to be: decides what an in-place op on it may do.
 enum class ViewKind : std::uint8_t { Plain, MultiOutput, NoGradMode, CustomFunction };
 
@@ -45,8 +47,10 @@ enum class ViewKind : std::uint8_t { Plain, MultiOutput, NoGradMode, CustomFunct
 struct ViewMeta {
   TensorRef base;  // the root, never itself a view
   ViewKind kind = ViewKind::Plain;
-  std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for
+  std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for; older than the base's history: stale
   const char* op = "";             // the op that made the view, for messages
+  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
+  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
 /// What few tensors have: gradient, accumulator, view, tangent. Allocated when first needed.
@@ -55,12 +59,26 @@ struct TP_API AutogradMeta {
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
   TensorRef tangent;        // forward mode; belongs to the open dual level
-  std::uint32_t tangent_level = 0;
+  AutogradMeta* next_dual = nullptr;   // chain of all that carry a tangent, so that leaving the level clears them
+  AutogradMeta** prev_dual = nullptr;
+  std::uint32_t history_version = 0;   // base of views: version of the memory when its history last moved
   bool retains_grad = false;
   bool has_grad_dtype = false;   // grad_dtype was set (any_grad_dtype: to None)
   bool any_grad_dtype = false;
   Dtype grad_dtype = Dtype::F32;
+
+  AutogradMeta() = default;
+  AutogradMeta(const AutogradMeta&) = delete;
   ~AutogradMeta();
+  void unlink_dual() {
+    if (!prev_dual) return;
+    *prev_dual = next_dual;
+    if (next_dual) next_dual->prev_dual = prev_dual;
+    next_dual = nullptr;
+    prev_dual = nullptr;
+  }
+  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
+  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
 class TP_API TensorImpl {
@@ -83,9 +101,9 @@ class TP_API TensorImpl {
   int dim() const { return storage_.dim(); }
   std::int64_t numel() const { return storage_.numel(); }
 
-  /// True for a leaf that asked for it and for every result that has a grad_fn.
-  bool requires_grad() const { return requires_grad_; }
-  bool is_leaf() const { return !grad_fn_; }
+  /// True for a leaf that asked for it, for every result that has a grad_fn, and for a view of a base that got one.
+  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && view_of_history()); }
+  bool is_leaf() const { return !grad_fn_ && !(meta_ && view_of_history()); }
   void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }
   std::uint32_t output_nr() const { return output_nr_; }
@@ -102,7 +120,17 @@ class TP_API TensorImpl {
     static const TensorRef none;
     return meta_ ? meta_->grad : none;
   }
-  bool has_tangent() const { return meta_ && meta_->tangent; }
+  bool has_tangent() const {
+    return TP_UNLIKELY(meta_ != nullptr) && (meta_->tangent || (meta_->view && meta_->view->base->has_tangent()));
+  }
+  /// A view whose base's history moved by an in-place op after the view was made: its grad_fn has to be made anew.
+  bool view_is_stale() const {
+    const ViewMeta* v = meta_ ? meta_->view : nullptr;
+    return v && v->base->meta_ && v->seen_version < v->base->meta_->history_version;
+  }
+  /// Set once a view of this tensor exists.
+  bool is_viewed() const { return viewed_; }
+  void set_viewed() { viewed_ = true; }
 
   bool is_inference() const { return inference_; }
   void set_inference(bool v) { inference_ = v; }
@@ -117,12 +145,16 @@ class TP_API TensorImpl {
   explicit TensorImpl(Storage storage) : storage_(std::move(storage)) {}
   ~TensorImpl();
   static void destroy(TensorImpl* t);
+  bool view_of_history() const {
+    return view_is_stale() && meta_->view->kind != ViewKind::NoGradMode && meta_->view->base->requires_grad();
+  }
 
   RefCount refs_;
   std::uint32_t output_nr_ = 0;
   bool requires_grad_ = false;
   bool inference_ = false;
   bool subclass_ = false;
+  bool viewed_ = false;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
   Storage storage_;
@@ -131,7 +163,8 @@ class TP_API TensorImpl {
 inline const Storage& storage(const TensorRef& t) { return t->storage(); }
 inline Storage storage_or_absent(const TensorRef& t) { return t ? t->storage() : Storage(); }
 
-/// Frees the host object an impl owns when the impl dies; set by the host.
-extern TP_API void (*drop_host_object)(void*);
+/// Drops the host object an impl owns when the impl's last reference went; set by the host. True: the object is still in
+/// use and took the impl back, which then lives on.
+extern TP_API bool (*drop_host_object)(void*);
 
 }  // namespace tp

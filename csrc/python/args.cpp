@@ -1,0 +1,298 @@
+// The slow half of argument parsing: keywords, variadic lists, overload checks and every TypeError's text.
+#include "python/args.h"
+
+#include <cstring>
+#include <sstream>
+
+namespace tp::python {
+
+void host_error() { throw HostError(); }
+
+namespace {
+
+PyObject* const* names_of(const Spec& spec) {
+  if (!spec.interned) {
+    auto** names = new PyObject*[spec.count + 1];
+    for (std::size_t i = 0; i < spec.count; ++i) names[i] = PyUnicode_InternFromString(spec.params[i].name);
+    spec.interned = names;
+  }
+  return spec.interned;
+}
+
+// NumPy's spellings of two names are understood everywhere.
+const char* canonical(const char* keyword) {
+  if (!std::strcmp(keyword, "axis")) return "dim";
+  if (!std::strcmp(keyword, "keepdims")) return "keepdim";
+  return keyword;
+}
+
+int find_param(const Spec& spec, PyObject* keyword) {
+  PyObject* const* names = names_of(spec);
+  for (int i = 0; i < spec.count; ++i)
+    if (names[i] == keyword) return i;
+  const char* text = PyUnicode_AsUTF8(keyword);
+  if (!text) host_error();
+  for (int i = 0; i < spec.count; ++i)
+    if (!std::strcmp(spec.params[i].name, text)) return i;
+  const char* other = canonical(text);
+  if (other != text)
+    for (int i = 0; i < spec.count; ++i)
+      if (!std::strcmp(spec.params[i].name, other)) return i;
+  return -1;
+}
+
+bool is_int_like(PyObject* o) {
+  if (PyLong_Check(o)) return true;
+  if (PyFloat_Check(o) || is_dtype(o)) return false;
+  if (is_tensor(o)) return is_integral(tensor_of(o)->dtype()) && tensor_of(o)->numel() == 1;
+  const Number k = number_kind(o);
+  return k == Number::Int || (k == Number::None && PyIndex_Check(o) && !is_numpy_array(o));
+}
+
+// x.view(2, 3): the trailing positional arguments of a single int list, not counting self.
+bool variadic(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  const std::size_t at = self ? 1 : 0;
+  if (nargs < 1 || spec.max_positional != at + 1) return false;
+  const Kind k = spec.params[at].kind;
+  if (k != Kind::IntList && k != Kind::OptIntList) return false;
+  for (Py_ssize_t i = 0; i < nargs; ++i)
+    if (!is_int_like(args[i])) return false;
+  return true;
+}
+
+struct Problem {
+  std::string text;  // empty: arguments were bound
+};
+
+// Binds arguments to slots; fills `problem` (where asked for) instead of throwing.
+bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+          PyObject* kwnames, Problem* problem) {
+  const auto refuse = [&](auto&&... parts) {
+    if (problem) {
+      std::ostringstream text;
+      (text << ... << parts);
+      problem->text = text.str();
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < spec.count; ++i) v[i] = nullptr;
+  std::size_t at = 0;
+  if (self) v[at++] = self;
+  if (at + std::size_t(nargs) > spec.max_positional) {
+    if (!variadic(spec, self, args, nargs))
+      return refuse("takes ", spec.max_positional == at ? "no" : "at most ",
+                    spec.max_positional == at ? std::string() : std::to_string(spec.max_positional - at),
+                    " positional argument", spec.max_positional - at == 1 ? "" : "s", ", got ", nargs);
+    if (!*packed) {
+      *packed = PyTuple_New(nargs);
+      if (!*packed) host_error();
+      for (Py_ssize_t i = 0; i < nargs; ++i) {
+        Py_INCREF(args[i]);
+        PyTuple_SET_ITEM(*packed, i, args[i]);
+      }
+    }
+    v[at] = *packed;
+  } else {
+    for (Py_ssize_t i = 0; i < nargs; ++i) v[at + i] = args[i];
+  }
+  const Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < nkw; ++k) {
+    PyObject* keyword = PyTuple_GET_ITEM(kwnames, k);
+    const int i = find_param(spec, keyword);
+    if (i < 0) return refuse("unexpected keyword argument '", PyUnicode_AsUTF8(keyword), "'");
+    if (v[i]) return refuse("argument '", spec.params[i].name, "' was given twice");
+    v[i] = args[nargs + k];
+  }
+  for (std::size_t i = 0; i < spec.count; ++i)
+    if (!v[i] && !spec.params[i].has_default) return refuse("missing argument '", spec.params[i].name, "'");
+  return true;
+}
+
+std::string describe(PyObject* o) {
+  if (o == Py_None) return "None";
+  if (is_tensor(o)) {
+    std::ostringstream s;
+    s << "Tensor " << dtype_name(tensor_of(o)->dtype()) << tensor_of(o)->sizes();
+    return s.str();
+  }
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    std::string s = PyTuple_Check(o) ? "tuple of " : "list of ";
+    s += std::to_string(n);
+    if (n) s += std::string(" (first: ") + Py_TYPE(PySequence_Fast_GET_ITEM(o, 0))->tp_name + ")";
+    return s;
+  }
+  return Py_TYPE(o)->tp_name;
+}
+
+const char* expected_of(Kind k) {
+  switch (k) {
+    case Kind::Tensor: return "Tensor";
+    case Kind::OptTensor: return "Tensor or None";
+    case Kind::TensorList: return "a sequence of Tensors";
+    case Kind::OptTensorList: return "a sequence of Tensors or None";
+    case Kind::Scalar: return "a number";
+    case Kind::OptScalar: return "a number or None";
+    case Kind::Int: return "int";
+    case Kind::OptInt: return "int or None";
+    case Kind::IntList: return "int or a tuple of int";
+    case Kind::OptIntList: return "int, a tuple of int, or None";
+    case Kind::Float: return "float";
+    case Kind::OptFloat: return "float or None";
+    case Kind::FloatList: return "a tuple of float";
+    case Kind::OptFloatList: return "a tuple of float, or None";
+    case Kind::Bool: return "bool";
+    case Kind::OptBool: return "bool or None";
+    case Kind::Str: return "str";
+    case Kind::OptStr: return "str or None";
+    case Kind::Dtype: return "a tensorplay dtype";
+    case Kind::OptDtype: return "a tensorplay dtype or None";
+    case Kind::Device: case Kind::OptDevice: return "a device";
+    case Kind::Generator: case Kind::OptGenerator: return "a Generator or None";
+    case Kind::Any: return "any value";
+  }
+  return "";
+}
+
+bool is_bool(PyObject* o) { return PyBool_Check(o) || number_kind(o) == Number::Bool; }
+bool is_scalar(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o)->dim() == 0 && !tensor_of(o)->requires_grad();
+  return number_kind(o) != Number::None;
+}
+bool is_real(PyObject* o) {
+  if (is_tensor(o)) return is_scalar(o) && !is_complex(tensor_of(o)->dtype());
+  const Number k = number_kind(o);
+  return k != Number::None && k != Number::Complex;
+}
+bool is_dtype_like(PyObject* o) {
+  return is_dtype(o) || o == (PyObject*)&PyFloat_Type || o == (PyObject*)&PyLong_Type || o == (PyObject*)&PyBool_Type ||
+         o == (PyObject*)&PyComplex_Type;
+}
+template <class F>
+bool sequence_of(PyObject* o, F&& item) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!item(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
+  const auto optional = [o] { return o == Py_None; };
+  switch (spec.params[i].kind) {
+    case Kind::OptTensor: if (optional()) return true; [[fallthrough]];
+    case Kind::Tensor:
+      return is_tensor(o) || (spec.tensors >= 2 && (number_kind(o) != Number::None || is_numpy_array(o)));
+    case Kind::TensorList: return sequence_of(o, is_tensor);
+    case Kind::OptTensorList: return sequence_of(o, [](PyObject* t) { return t == Py_None || is_tensor(t); });
+    case Kind::OptScalar: if (optional()) return true; [[fallthrough]];
+    case Kind::Scalar: return is_scalar(o);
+    case Kind::OptInt: if (optional()) return true; [[fallthrough]];
+    case Kind::Int: return is_int_like(o);
+    case Kind::OptIntList: if (optional()) return true; [[fallthrough]];
+    case Kind::IntList: return is_int_like(o) || sequence_of(o, is_int_like);
+    case Kind::OptFloat: if (optional()) return true; [[fallthrough]];
+    case Kind::Float: return is_real(o);
+    case Kind::OptFloatList: if (optional()) return true; [[fallthrough]];
+    case Kind::FloatList: return sequence_of(o, is_real);
+    case Kind::OptBool: if (optional()) return true; [[fallthrough]];
+    case Kind::Bool: return is_bool(o);
+    case Kind::OptStr: if (optional()) return true; [[fallthrough]];
+    case Kind::Str: return PyUnicode_Check(o);
+    case Kind::OptDtype: if (optional()) return true; [[fallthrough]];
+    case Kind::Dtype: return is_dtype_like(o);
+    case Kind::Device: case Kind::OptDevice:
+      return o == Py_None || PyUnicode_Check(o) || Py_TYPE(o) == &DeviceType;
+    case Kind::Generator: case Kind::OptGenerator: return true;
+    case Kind::Any: return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void bad_argument(const Spec& spec, std::size_t i, PyObject* got, const char* expected) {
+  const bool lone_number = spec.params[i].kind == Kind::Tensor && got && number_kind(got) != Number::None;
+  type_error(spec.op, ": argument '", spec.params[i].name, "' must be ", expected ? expected : expected_of(spec.params[i].kind),
+             ", not ", got ? describe(got) : std::string("missing"), lone_number ? " (tensorplay.tensor(value) makes one)" : "",
+             "; signature: ", spec.signature);
+}
+
+bool types_match(const Spec& spec, PyObject* const* slots) {
+  for (std::size_t i = 0; i < spec.count; ++i)
+    if (slots[i] && !accepts(spec, i, slots[i])) return false;
+  return true;
+}
+
+void parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+                Py_ssize_t nargs, PyObject* kwnames) {
+  Problem problem;
+  if (!bind(spec, slots, packed, self, args, nargs, kwnames, &problem))
+    type_error(spec.op, ": ", problem.text, "; signature: ", spec.signature);
+}
+
+bool try_parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+                    Py_ssize_t nargs, PyObject* kwnames) {
+  const bool ok = bind(spec, slots, packed, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
+  if (!ok) Py_CLEAR(*packed);
+  return ok;
+}
+
+void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+              PyObject* kwnames) {
+  // Where names and counts leave one signature, say which of its arguments is wrong.
+  const Spec* only = nullptr;
+  int fitting = 0;
+  Slots<64> a;
+  for (const Spec* s : specs) {
+    if (s->count <= 64 && bind(*s, a.v, &a.packed, self, args, nargs, kwnames, nullptr)) {
+      ++fitting;
+      only = s;
+    }
+    Py_CLEAR(a.packed);
+  }
+  if (fitting == 1) {
+    bind(*only, a.v, &a.packed, self, args, nargs, kwnames, nullptr);
+    for (std::size_t i = 0; i < only->count; ++i)
+      if (a.v[i] && !accepts(*only, i, a.v[i])) bad_argument(*only, i, a.v[i], nullptr);
+  }
+  if (specs.size() == 1) parse_slow(*specs[0], a.v, &a.packed, self, args, nargs, kwnames);
+  std::ostringstream text;
+  text << specs[0]->op << ": no signature takes (";
+  if (self) text << describe(self);
+  for (Py_ssize_t i = 0; i < nargs; ++i) text << (i || self ? ", " : "") << describe(args[i]);
+  const Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < nkw; ++k)
+    text << (k || nargs || self ? ", " : "") << PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k)) << "="
+         << describe(args[nargs + k]);
+  text << "); signatures:";
+  for (const Spec* s : specs) text << "\n  " << s->signature;
+  fail_with(ErrorKind::Type, text.str());
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const HostError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an operation failed without saying why");
+  } catch (const Error& e) {
+    PyObject* type = PyExc_RuntimeError;
+    switch (e.kind()) {
+      case ErrorKind::Value: type = PyExc_ValueError; break;
+      case ErrorKind::Type: type = PyExc_TypeError; break;
+      case ErrorKind::Index: type = PyExc_IndexError; break;
+      case ErrorKind::Runtime: type = PyExc_RuntimeError; break;
+      case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
+      case ErrorKind::Memory: type = PyExc_MemoryError; break;
+      case ErrorKind::Buffer: type = PyExc_BufferError; break;
+    }
+    PyErr_SetString(type, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+}  // namespace tp::python
