@@ -56,7 +56,7 @@ deps: $(VENV)/.requirements-dev  ## create .venv (or use VENV=...) with everythi
 
 install: deps  ## build the package and install it into the environment; the next time only what changed is compiled
 	@echo "build: tensorplay -> $(VENV) (a first build takes some minutes)"
-	@$(LOCK) $(PY) -m pip install -q --no-build-isolation --no-deps -C build-dir=build/install .
+	@$(LOCK) $(PY) -m pip install -q --no-build-isolation --no-deps --config-settings=build-dir=build/install .
 
 # ---- develop ---------------------------------------------------------------------------------------------------------
 .PHONY: dev dev-locked format
@@ -79,7 +79,7 @@ lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includ
 	ruff check --no-cache .
 	@$(PY) tools/dev_site.py build/lint/site
 	mypy --cache-dir build/lint/mypy
-	clang-format --dry-run --Werror $(CXX_FILES)
+	@echo "clang-format --dry-run csrc tests"; clang-format --dry-run --Werror --ferror-limit=1 $(CXX_FILES) || { echo "run: make format"; exit 1; }
 	$(PY) -m codegen check
 	$(PY) -B -m pytest -q tests/test_layers.py
 
