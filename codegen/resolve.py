@@ -168,10 +168,6 @@ class _EntryResolver:
             self.fault("E105", raw.loc, "nothing computes it", hint)
         if fam.name == "view" and "view_of" not in has:
             self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")
-        if not fam.elementwise and "kernel" in has and "shape" not in has and fam.name not in ("random", "factory"):
-            self.fault(
-                "E105", raw.loc, "a kernel without 'shape'", "shape: same(input), reduce(input, dim, keepdim), ..."
-            )
 
     def operands(self, sig: Signature, expr: Formula | None) -> None:
         tensors = [a for a in sig.args if a.type.is_tensor]
@@ -236,7 +232,7 @@ class _EntryResolver:
     def speak(self, arg: str, key: str, loc: Loc) -> None:
         if arg in self.spoken:
             other, place = self.spoken[arg]
-            if place != loc:
+            if place != loc and not (other == key and key in L.PER_OVERLOAD):  # a list says it once for each overload
                 self.fault(
                     "E303", loc, f"'{arg}' is under '{key}' and under '{other}'", "keep one", [(place, f"'{other}'")]
                 )

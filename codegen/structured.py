@@ -54,13 +54,7 @@ def size(x: Any, dim: int) -> Any:
     return np.shape(x)[dim]
 
 
-def reduced_count(x: Any, dim: Any) -> Any:
-    """How many elements one element of a reduction over dim stands for."""
-    s = shape(x)
-    return math.prod(s[d] for d in _dims(dim, len(s)))
-
-
-META: dict[str, Callable[..., Any]] = {f.__name__: f for f in (shape, dtype, ndim, numel, size, reduced_count)}
+META: dict[str, Callable[..., Any]] = {f.__name__: f for f in (shape, dtype, ndim, numel, size)}
 META["len"] = len
 
 # ---- formula functions: tensors -------------------------------------------------------------------------------------
@@ -83,16 +77,37 @@ def expand_to(x: Any, sizes: Dims) -> Any:
     return np.broadcast_to(x, tuple(sizes))
 
 
-def restore_dims(x: Any, dim: Any, keepdim: bool = False) -> Any:
-    """Put back as size 1 the dimensions that a reduction over dim removed."""
+def _keepdim(sizes: Dims, dim: Any) -> tuple[int, ...]:
+    gone = set(_dims(dim, len(sizes)))
+    return tuple(1 if i in gone else s for i, s in enumerate(sizes))
+
+
+def restore_dims(x: Any, sizes: Dims, dim: Any, keepdim: bool = False) -> Any:
+    """Put back as size 1 the dimensions that a reduction of `sizes` over dim removed."""
+    import numpy as np
+
+    return np.asarray(x) if keepdim else np.reshape(x, _keepdim(sizes, dim))
+
+
+def expand_reduced(x: Any, sizes: Dims, dim: Any, keepdim: bool = False) -> Any:
+    """A reduction's gradient spread over its input."""
+    return expand_to(restore_dims(x, sizes, dim, keepdim), sizes)
+
+
+def drop_dim(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """What a reduction over one dimension leaves of a dimension of size 1."""
     import numpy as np
 
     x = np.asarray(x)
-    if keepdim or dim is None or (not isinstance(dim, int) and len(dim) == 0):
-        return x
-    items = (dim,) if isinstance(dim, int) else tuple(dim)
-    full = x.ndim + len(items)
-    return np.expand_dims(x, tuple(sorted(_dims(items, full)))) if full else x
+    return x if keepdim or x.ndim == 0 else np.squeeze(x, dim)
+
+
+def split_like(x: Any, tensors: Sequence[Any], dim: int) -> Any:
+    """x cut along dim into pieces as long as the tensors'."""
+    import numpy as np
+
+    ends = np.cumsum([np.shape(t)[dim] for t in tensors])[:-1]
+    return list(np.split(x, ends, axis=dim))
 
 
 def mT(x: Any) -> Any:
@@ -236,11 +251,83 @@ def triu(x: Any, diagonal: int = 0) -> Any:
 TENSOR: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        sum_to, expand_to, restore_dims, mT, mH, zeros, ones, full, cast, strong_mul, matmul, reshape, transpose, permute,
+        sum_to, expand_to, restore_dims, expand_reduced, drop_dim, split_like, mT, mH, zeros, ones, full, cast, strong_mul, matmul, reshape, transpose, permute,
         unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu,
     )
 }  # fmt: skip
-META["invert_permutation"] = invert_permutation
+
+
+def reduced_count(sizes: Any, dim: Any) -> Any:
+    """How many elements one element of a reduction of `sizes` over dim stands for."""
+    return math.prod(sizes[d] for d in _dims(dim, len(sizes)))
+
+
+def negative(dims: Dims) -> Any:
+    """Every number with the opposite sign."""
+    return tuple(-d for d in dims)
+
+
+def dims_of(dim: Any) -> Any:
+    """An optional dimension as a list: empty (all) for None."""
+    return () if dim is None else (dim,)
+
+
+def flatten_shape(sizes: Dims, start: int, end: int) -> Any:
+    """Sizes with the dimensions from start to end merged."""
+    return _flatten(tuple(sizes), start, end)
+
+
+def tile_shape(sizes: Dims, repeats: Dims) -> Any:
+    """Sizes of a repeated tensor with each repeat as a dimension of its own before the size it repeats."""
+    lead = len(repeats) - len(sizes)
+    return tuple(v for r, n in zip(repeats, (*(1,) * lead, *sizes), strict=True) for v in (r, n))
+
+
+def tile_dims(sizes: Dims, repeats: Dims) -> Any:
+    """The dimensions of tile_shape that count repeats, and the leading ones sizes has not."""
+    lead = len(repeats) - len(sizes)
+    return tuple(d for i in range(len(repeats)) for d in ((2 * i, 2 * i + 1) if i < lead else (2 * i,)))
+
+
+def trailing_pads(small: Dims, large: Dims) -> Any:
+    """Padding after each dimension that brings `small` to `large`, last dimension first."""
+    return tuple(v for a, b in zip(reversed(small), reversed(large), strict=True) for v in (0, b - a))
+
+
+def along_shape(sizes: Dims, other: Dims, dim: int) -> Any:
+    """Sizes broadcast with other's in every dimension but dim, which stays."""
+    import numpy as np
+
+    at = dim % len(sizes)
+    return tuple(s if i == at else int(np.broadcast_shapes((s,), (o,))[0]) for i, (s, o) in enumerate(zip(sizes, other, strict=True)))
+
+
+def broadcast_shape(a: Dims, b: Dims) -> Any:
+    """Sizes that both broadcast to."""
+    import numpy as np
+
+    return tuple(np.broadcast_shapes(tuple(a), tuple(b)))
+
+
+def dtype_or(dtype: Any, x: Any) -> Any:
+    """dtype, or x's where it is None."""
+    import numpy as np
+
+    return np.asarray(x).dtype if dtype is None else dtype
+
+
+def is_contiguous(x: Any) -> Any:
+    """Whether the elements lie in order without gaps."""
+    return x.flags["C_CONTIGUOUS"]
+
+
+META |= {
+    f.__name__: f
+    for f in (
+        invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
+        broadcast_shape, dtype_or, is_contiguous,
+    )
+}  # fmt: skip
 
 # ---- shape rules: shapes and plain values in, a shape out -----------------------------------------------------------
 
