@@ -12,6 +12,7 @@ from typing import Any
 from .cpp_types import BOOL, DIMS, DTYPE, FLOAT, INT, SCALAR, TENSOR, TENSORS
 from .model import REQUIRED, Base, Type
 
+INT_OPT = Type(Base.INT, optional=True)
 DIMS_OPT = Type(Base.INT, optional=True, is_list=True)
 DTYPE_OPT = Type(Base.DTYPE, optional=True)
 TENSOR_OPT = Type(Base.TENSOR, optional=True)
@@ -46,7 +47,17 @@ HELPERS: dict[str, Helper] = {
         _h("numel", INT, ("x", TENSOR)),
         _h("size", INT, ("x", TENSOR), ("dim", INT)),
         _h("len", INT, ("x", TENSORS)),
-        _h("reduced_count", INT, ("x", TENSOR), ("dim", DIMS_OPT)),
+        _h("reduced_count", INT, ("sizes", DIMS), ("dim", DIMS_OPT)),
+        _h("negative", DIMS, ("dims", DIMS)),
+        _h("dims_of", DIMS, ("dim", INT_OPT)),
+        _h("flatten_shape", DIMS, ("sizes", DIMS), ("start", INT), ("end", INT)),
+        _h("tile_shape", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
+        _h("tile_dims", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
+        _h("trailing_pads", DIMS, ("small", DIMS), ("large", DIMS)),
+        _h("along_shape", DIMS, ("sizes", DIMS), ("other", DIMS), ("dim", INT)),
+        _h("broadcast_shape", DIMS, ("a", DIMS), ("b", DIMS)),
+        _h("dtype_or", DTYPE, ("dtype", DTYPE_OPT), ("x", TENSOR)),
+        _h("is_contiguous", BOOL, ("x", TENSOR)),
         _h("invert_permutation", DIMS, ("dims", DIMS)),
         _h("real_dtype", DTYPE, ("dtype", DTYPE)),
         # Tensors from nothing but sizes.
@@ -58,6 +69,8 @@ HELPERS: dict[str, Helper] = {
         _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
         _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
         _h("restore_dims", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+        _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
+        _h("split_like", TENSORS, ("x", TENSOR), ("tensors", TENSORS), ("dim", INT)),
         _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
         _h("conj_of", TENSOR, ("x", TENSOR)),
         _h("mT", TENSOR, ("x", TENSOR)),
@@ -65,7 +78,7 @@ HELPERS: dict[str, Helper] = {
     )
 }
 # What a call of `shape(x)`, `ndim(x)`, `size(x, d)`... needs of a saved tensor: its sizes, or its dtype.
-SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size", "reduced_count"})
+SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size"})
 DTYPE_ONLY = frozenset({"dtype"})
 
 __all__ = ["BOOL", "DIMS", "DTYPE", "FLOAT", "HELPERS", "INT", "SCALAR", "SIZE_ONLY", "TENSOR", "TENSORS", "Helper", "Param"]
