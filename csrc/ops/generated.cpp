@@ -1,0 +1,102 @@
+// The compiled half of generated.h.
+#include "ops/generated.h"
+
+#include "kernels/staging.h"
+
+namespace tp::ops {
+
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+
+std::int64_t size(const Shape& s, std::int64_t dim) { return s[normal_dim("size", dim, s.size())]; }
+
+std::int64_t reduced_count(const Shape& s, const std::optional<Dims>& dim) {
+  return reduced_count(s, normal_dims("reduction", dim ? *dim : Dims(), s.size()));
+}
+
+std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
+  std::vector<Shape> shapes;
+  shapes.reserve(tensors.size());
+  for (const TensorRef& t : tensors) shapes.push_back(t ? t->sizes() : Shape());
+  return shapes;
+}
+
+Dims invert_permutation(const Dims& dims) {
+  const int n = dims.size();
+  Dims inverse(n, 0);
+  for (int i = 0; i < n; ++i) inverse[normal_dim("permute", dims[i], n)] = i;
+  return inverse;
+}
+
+std::int64_t at(const Dims& dims, std::int64_t i) {
+  const std::int64_t k = i < 0 ? i + dims.size() : i;
+  if (k < 0 || k >= dims.size()) index_error("index ", i, " is outside ", dims);
+  return dims[int(k)];
+}
+
+Dims concat(const Dims& a, const Dims& b) {
+  Dims both = a;
+  for (std::int64_t v : b) both.push_back(v);
+  return both;
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  if (b == 0) value_error("division by zero in a size: ", a, " // 0");
+  const std::int64_t q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
+
+Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype) {
+  Storage s = empty(sizes, dtype);
+  kernels::fill(s, value);
+  return s;
+}
+
+Storage copy_of(const Storage& s) {
+  Storage copy = empty(s.sizes(), s.dtype());
+  kernels::copy_into(copy, s);
+  return copy;
+}
+
+Shape restored_shape(const Shape& sizes, const std::optional<Dims>& dim, bool keepdim) {
+  if (keepdim || !dim || dim->empty()) return sizes;
+  const int ndim = sizes.size() + dim->size();
+  Dims gone = normal_dims("reduction", *dim, ndim);
+  Shape full;
+  for (int i = 0, from = 0; i < ndim; ++i) {
+    const bool reduced = std::find(gone.begin(), gone.end(), i) != gone.end();
+    full.push_back(reduced || from >= sizes.size() ? 1 : sizes[from++]);
+  }
+  // A 0-d input reduced over dimension 0 stays 0-d.
+  return product(full) == product(sizes) ? full : sizes;
+}
+
+TensorRef plus(TensorRef a, TensorRef b) {
+  if (!a) return b;
+  if (!b) return a;
+  return add(a, b, Scalar(1));
+}
+
+TensorRef as_tangent(TensorRef t, const TensorRef& primal) {
+  if (!t) return t;
+  if (!(t->sizes() == primal->sizes())) t = expand(t, primal->sizes());
+  return t->dtype() == primal->dtype() ? t : fit(t, primal->sizes(), primal->dtype());
+}
+
+std::vector<Storage> storages_of(std::span<const TensorRef> tensors) {
+  std::vector<Storage> out;
+  out.reserve(tensors.size());
+  for (const TensorRef& t : tensors) out.push_back(storage_or_absent(t));
+  return out;
+}
+
+TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, ViewKind kind) {
+  if (result.block() == base->storage().block()) return wiring::make_view(base, std::move(result), op, kind);
+  return wiring::wrap(std::move(result));
+}
+
+void missing_derivative(const OpSchema& schema, const char* argument, const char* why) {
+  not_implemented(schema.name, ": the derivative of '", argument, "' is not implemented: ", why);
+}
+
+}  // namespace tp::ops

@@ -1,0 +1,130 @@
+// What generated op code uses beyond wiring.h and formula.h: small helpers of formulas, tangents and in-place forms.
+// Knows no op but the few that its templates call.
+#pragma once
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/errors.h"
+#include "core/scalar.h"
+#include "ops/formula.h"
+
+namespace tp::ops {
+
+Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
+
+/// Whether a running backward wants the gradient of input i, and there is somewhere for it to go.
+inline bool needs(Node& node, std::size_t i) { return node.wants(i) && node.next_edges()[i].node; }
+
+// ---- metadata --------------------------------------------------------------------------------------------------------
+inline std::int64_t ndim(const Shape& s) { return s.size(); }
+inline std::int64_t numel(const Shape& s) { return product(s); }
+TP_API std::int64_t size(const Shape& s, std::int64_t dim);
+TP_API std::int64_t reduced_count(const Shape& s, const std::optional<Dims>& dim);
+template <class V>
+std::int64_t ndim(const V& x) {
+  return shape(x).size();
+}
+template <class V>
+std::int64_t numel(const V& x) {
+  return product(shape(x));
+}
+template <class V>
+std::int64_t size(const V& x, std::int64_t dim) {
+  return size(shape(x), dim);
+}
+template <class V>
+std::int64_t reduced_count(const V& x, const std::optional<Dims>& dim) {
+  return reduced_count(shape(x), dim);
+}
+template <class V>
+std::int64_t len(const std::vector<V>& x) {
+  return std::int64_t(x.size());
+}
+template <class V>
+std::int64_t len(std::span<const V> x) {
+  return std::int64_t(x.size());
+}
+TP_API std::vector<Shape> shapes_of(std::span<const TensorRef> tensors);
+/// The permutation that undoes `dims`.
+TP_API Dims invert_permutation(const Dims& dims);
+/// Item `i`, counted from the end when negative.
+TP_API std::int64_t at(const Dims& dims, std::int64_t i);
+TP_API Dims concat(const Dims& a, const Dims& b);
+/// Python's // and % on integers.
+TP_API std::int64_t floor_div(std::int64_t a, std::int64_t b);
+TP_API std::int64_t floor_mod(std::int64_t a, std::int64_t b);
+
+// ---- values ----------------------------------------------------------------------------------------------------------
+TP_API Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype);
+template <class V>
+V full(const Shape& sizes, const Scalar& value, Dtype dtype) {
+  return lift<V>(full_storage(sizes, value, dtype));
+}
+/// A number with a dtype: unlike number(), it takes part in promotion as a 0-d tensor.
+template <class V>
+V constant(const Scalar& value, Dtype dtype) {
+  return full<V>(Shape(), value, dtype);
+}
+/// A fresh contiguous copy.
+TP_API Storage copy_of(const Storage& s);
+
+/// The conjugate; a real value is returned as it is.
+template <class V>
+V conj_of(const V& x) {
+  return is_complex(dtype(x)) ? conj(x) : x;
+}
+template <class V>
+V mT(const V& x) {
+  return transpose(x, -2, -1);
+}
+template <class V>
+V mH(const V& x) {
+  return conj_of<V>(transpose(x, -2, -1));
+}
+template <class V>
+V cast(const V& x, Dtype to) {
+  return dtype(x) == to ? x : fit(x, shape(x), to);
+}
+template <class V>
+V expand_to(const V& x, const Shape& sizes) {
+  return shape(x) == sizes ? x : expand(x, sizes);
+}
+/// Sizes with the dimensions that a reduction over `dim` dropped put back as 1; `sizes` are the result's.
+TP_API Shape restored_shape(const Shape& sizes, const std::optional<Dims>& dim, bool keepdim);
+template <class V>
+V restore_dims(const V& x, const std::optional<Dims>& dim, bool keepdim) {
+  Shape sizes = restored_shape(shape(x), dim, keepdim);
+  return sizes == shape(x) ? x : reshape(x, sizes);
+}
+template <class V>
+V expand_reduced(const V& g, const Shape& sizes, const std::optional<Dims>& dim, bool keepdim) {
+  return expand_to<V>(restore_dims<V>(g, dim, keepdim), sizes);
+}
+
+/// g itself, or zeros where that output got no gradient.
+inline Storage or_zeros(const Storage& g, const Storage& like) {
+  return g.defined() ? g : zeros_storage(like.sizes(), like.dtype());
+}
+inline TensorRef or_zeros(const TensorRef& g, const Storage& like) {
+  return g ? g : wiring::wrap(zeros_storage(like.sizes(), like.dtype()));
+}
+
+// ---- tangents --------------------------------------------------------------------------------------------------------
+/// The sum of two tangents, either of which may be absent.
+TP_API TensorRef plus(TensorRef a, TensorRef b);
+/// A tangent in the sizes and dtype of its primal.
+TP_API TensorRef as_tangent(TensorRef t, const TensorRef& primal);
+
+/// The Storages of a list of tensors (absent ones undefined).
+TP_API std::vector<Storage> storages_of(std::span<const TensorRef> tensors);
+
+/// Results of a view op: a view where the kernel shared the memory, else a fresh tensor.
+TP_API TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, ViewKind kind = ViewKind::Plain);
+
+[[noreturn]] TP_API void missing_derivative(const OpSchema& schema, const char* argument, const char* why);
+
+}  // namespace tp::ops
