@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 
+#include "core/scalar.h"
 #include "ops/wiring.h"
 
 namespace tp::ops {
