@@ -40,6 +40,7 @@ class PythonHook final : public Hook {
   void on_outputs(GraphGradVec& grads) override;
   void on_inputs(GraphGradVec& grad_inputs, const GraphGradVec& grad_outputs) override;
   void on_accumulated(const TensorRef& leaf) override;
+  std::string name() const override;
 
   PyObject* callable;  // null once removed
   HookKind kind;

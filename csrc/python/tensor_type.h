@@ -35,6 +35,8 @@ int tensor_bool(PyObject* self);
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);
 void tensor_release_buffer(PyObject* self, Py_buffer* view);
 
+/// Checks and sets the leaf flag.
+void set_requires_grad_flag(const TensorRef& t, bool on);
 /// The value of a one-element tensor; raises by name otherwise.
 PyObject* item_of(const TensorRef& t, const char* op);
 /// New tensor from nested sequences, arrays and numbers (creation.cpp).

@@ -1,0 +1,293 @@
+// Methods and protocols of Tensor that need no op: geometry, numbers, sequences, printing, copies through Python helpers.
+#include "python/tensor_type.h"
+
+#include <cstring>
+
+#include "python/ops_used.h"
+
+namespace tp::python {
+namespace {
+
+int normal_dim(const char* op, std::int64_t dim, int ndim) {
+  const int room = ndim ? ndim : 1;
+  if (dim < -room || dim >= room)
+    index_error(op, ": dimension out of range (expected to be in [", -room, ", ", room - 1, "], got ", dim, ")");
+  return int(dim < 0 ? dim + room : dim);
+}
+
+constexpr Param kDimParams[] = {{"input", Kind::Tensor}, {"dim", Kind::OptInt, true}};
+
+PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static const Spec spec{"size", "size(Tensor input, int? dim=None)", kDimParams};
+  return guarded([&]() -> PyObject* {
+    const Shape& sizes = tensor_of(self)->sizes();
+    if (!n && !kw) return wrap_size(sizes);
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    const auto dim = to_opt_int(spec, a, 1);
+    if (!dim) return wrap_size(sizes);
+    if (sizes.empty()) index_error("size: a 0-d tensor has no dimension ", *dim);
+    return wrap(sizes[normal_dim("size", *dim, sizes.size())]);
+  });
+}
+PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static const Spec spec{"stride", "stride(Tensor input, int? dim=None)", kDimParams};
+  return guarded([&]() -> PyObject* {
+    const Strides& strides = tensor_of(self)->storage().strides();
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    const auto dim = to_opt_int(spec, a, 1);
+    if (!dim) return wrap(strides);
+    if (strides.empty()) index_error("stride: a 0-d tensor has no dimension ", *dim);
+    return wrap(strides[normal_dim("stride", *dim, strides.size())]);
+  });
+}
+PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self)->dim()); }
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel()); }
+PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype())); }
+PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->storage().offset()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->storage().is_contiguous()); }
+PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self)->storage().raw()); }
+PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_float(tensor_of(self)->dtype())); }
+PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self)->dtype())); }
+PyObject* is_signed_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_signed(tensor_of(self)->dtype())); }
+PyObject* is_inference(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_inference()); }
+PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_view()); }
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] { return item_of(tensor_of(self), "item"); });
+}
+
+PyObject* nested_list(const Storage& s, int dim, const char* p) {
+  if (dim == s.dim()) return python_element(p, s.dtype());
+  const std::int64_t n = s.size(dim), step = s.stride(dim) * std::int64_t(item_size(s.dtype()));
+  Owned list(PyList_New(n));
+  if (!list) return nullptr;
+  for (std::int64_t i = 0; i < n; ++i) {
+    PyObject* v = nested_list(s, dim + 1, p + i * step);
+    if (!v) return nullptr;
+    PyList_SET_ITEM(list.get(), i, v);
+  }
+  return list.release();
+}
+PyObject* tolist(PyObject* self, PyObject*) {
+  const Storage& s = tensor_of(self)->storage();
+  return nested_list(s, 0, s.raw());
+}
+
+PyObject* complex_value(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Owned v(item_of(tensor_of(self), "complex"));
+    if (!v || PyComplex_Check(v.get())) return v.release();
+    return PyComplex_FromDoubles(PyFloat_AsDouble(v.get()), 0);
+  });
+}
+
+PyObject* format(PyObject* self, PyObject* spec) {
+  const TensorRef& t = tensor_of(self);
+  if (PyUnicode_Check(spec) && PyUnicode_GET_LENGTH(spec) == 0) return PyObject_Str(self);
+  return guarded([&]() -> PyObject* {
+    if (t->dim() != 0) type_error("format: only a 0-d tensor takes a format; this one has sizes ", t->sizes());
+    Owned v(item_of(t, "format"));
+    return v ? PyObject_Format(v.get(), spec) : nullptr;
+  });
+}
+
+PyObject* reversed(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const TensorRef& t = tensor_of(self);
+    if (t->dim() == 0) return wrap(t);
+    Dims dims;
+    for (int i = 0; i < t->dim(); ++i) dims.push_back(i);
+    Owned flip(PyObject_GetAttrString(self, "flip"));
+    Owned arg(wrap(dims));
+    return flip && arg ? PyObject_CallOneArg(flip.get(), arg.get()) : nullptr;
+  });
+}
+
+// Copies and pickles are arranged in Python; only the names are known here.
+PyObject* call_serialization(const char* function, PyObject* self, PyObject* arg) {
+  return guarded([&]() -> PyObject* {
+    Owned f = import_attr("tensorplay._serialization", function);
+    return arg ? PyObject_CallFunctionObjArgs(f.get(), self, arg, nullptr) : PyObject_CallOneArg(f.get(), self);
+  });
+}
+PyObject* reduce_ex(PyObject* self, PyObject* protocol) { return call_serialization("reduce", self, protocol); }
+PyObject* deepcopy(PyObject* self, PyObject* memo) { return call_serialization("deepcopy", self, memo); }
+PyObject* shallow_copy(PyObject* self, PyObject*) { return call_serialization("copy", self, nullptr); }
+
+PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"cls", Kind::Any}, {"data", Kind::Tensor}, {"requires_grad", Kind::Bool, true}};
+  static const Spec spec{"_make_subclass", "_make_subclass(type cls, Tensor data, bool requires_grad=False)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<3> a;
+    parse(spec, a, nullptr, args, n, kw);
+    if (!PyType_Check(a[0]) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(a[0]), &TensorType))
+      type_error("_make_subclass: cls must be a subclass of Tensor");
+    const TensorArg data = to_tensor(spec, a, 1);
+    TensorRef t = TensorImpl::make(data.ref()->storage());
+    if (to_bool(spec, a, 2, false)) set_requires_grad_flag(t, true);
+    return new_tensor_object(reinterpret_cast<PyTypeObject*>(a[0]), std::move(t));
+  });
+}
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&]() -> PyObject* {
+    if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &TensorType))
+      type_error("as_subclass: the argument must be a subclass of Tensor");
+    // A view of itself keeps the history.
+    const TensorRef& t = tensor_of(self);
+    TensorRef alias = ops::expand(t, t->sizes());
+    if (alias == t || alias->host_object) alias = TensorImpl::make(t->storage());
+    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), std::move(alias));
+  });
+}
+
+// ---- iteration -------------------------------------------------------------------------------------------------------
+struct Iterator {
+  PyObject_HEAD
+  PyObject* tensor;
+  Py_ssize_t at, n;
+};
+void iterator_dealloc(PyObject* o) {
+  Py_XDECREF(reinterpret_cast<Iterator*>(o)->tensor);
+  PyObject_Free(o);
+}
+PyObject* iterator_next(PyObject* o) {
+  Iterator* it = reinterpret_cast<Iterator*>(o);
+  if (it->at >= it->n) return nullptr;
+  return guarded([&] { return wrap(ops::select(tensor_of(it->tensor), 0, it->at++)); });
+}
+PyTypeObject* iterator_type() {
+  static PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  if (!type.tp_name) {
+    type.tp_name = "tensorplay._TensorIterator";
+    type.tp_basicsize = sizeof(Iterator);
+    type.tp_flags = Py_TPFLAGS_DEFAULT;
+    type.tp_dealloc = iterator_dealloc;
+    type.tp_iter = PyObject_SelfIter;
+    type.tp_iternext = iterator_next;
+    ready(type);
+  }
+  return &type;
+}
+
+}  // namespace
+
+PyObject* item_of(const TensorRef& t, const char* op) {
+  const Storage& s = t->storage();
+  if (s.numel() != 1)
+    runtime_error(op, ": a tensor with ", s.numel(), " elements cannot be converted to a number; index one element, or use tolist()");
+  return python_element(s.raw(), s.dtype());
+}
+
+PyObject* tensor_iter(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const TensorRef& t = tensor_of(self);
+    if (t->dim() == 0) type_error("iteration over a 0-d tensor: it holds one value; item() gives it");
+    Iterator* it = PyObject_New(Iterator, iterator_type());
+    if (!it) return nullptr;
+    Py_INCREF(self);
+    it->tensor = self;
+    it->at = 0;
+    it->n = t->storage().size(0);
+    return reinterpret_cast<PyObject*>(it);
+  });
+}
+
+Py_ssize_t tensor_length(PyObject* self) {
+  const TensorRef& t = tensor_of(self);
+  if (t->dim() == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return t->storage().size(0);
+}
+
+int tensor_contains(PyObject* self, PyObject* value) {
+  return guarded_int([&]() -> int {
+    if (!is_tensor(value) && number_kind(value) == Number::None)
+      type_error("in: a tensor contains numbers or tensors, not ", Py_TYPE(value)->tp_name);
+    Owned equal(PyObject_RichCompare(self, value, Py_EQ));
+    if (!equal) host_error();
+    if (!is_tensor(equal.get())) return PyObject_IsTrue(equal.get());
+    const Storage& s = tensor_of(equal.get())->storage();
+    for (std::int64_t i = 0; i < s.numel(); ++i)
+      if (read_element(s, i).to_bool()) return 1;
+    return 0;
+  });
+}
+
+PyObject* tensor_float(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    Owned v(item_of(tensor_of(self), "float"));
+    return v ? PyNumber_Float(v.get()) : nullptr;
+  });
+}
+PyObject* tensor_int(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    Owned v(item_of(tensor_of(self), "int"));
+    return v ? PyNumber_Long(v.get()) : nullptr;
+  });
+}
+PyObject* tensor_index(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const TensorRef& t = tensor_of(self);
+    if (!is_integral(t->dtype()) || t->numel() != 1)
+      type_error("index: only an integer tensor of one element converts to an index; this one is ", dtype_name(t->dtype()),
+                 t->sizes());
+    Owned v(item_of(t, "index"));
+    return v ? PyNumber_Long(v.get()) : nullptr;
+  });
+}
+int tensor_bool(PyObject* self) {
+  return guarded_int([&]() -> int {
+    const TensorRef& t = tensor_of(self);
+    if (t->numel() == 0) runtime_error("bool: the truth of an empty tensor is ambiguous; compare numel() with 0");
+    if (t->numel() > 1)
+      runtime_error("bool: the truth of a tensor with more than one value is ambiguous; use any() or all()");
+    return read_element(t->storage(), 0).to_bool();
+  });
+}
+
+namespace {
+PyObject* call_printing(const char* function, PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    Owned f = import_attr("tensorplay._printing", function);
+    return PyObject_CallOneArg(f.get(), self);
+  });
+}
+}  // namespace
+PyObject* tensor_repr(PyObject* self) { return call_printing("tensor_repr", self); }
+// str() of a 0-d tensor prints as its repr does.
+PyObject* tensor_str(PyObject* self) { return PyObject_Repr(self); }
+
+PyMethodDef tensor_methods[] = {
+    {"size", fast(size), METH_FASTCALL | METH_KEYWORDS, "size(dim=None)\n--\n\nSizes, or the size of one dimension."},
+    {"stride", fast(stride), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None)\n--\n\nStrides in elements."},
+    {"dim", dim, METH_NOARGS, "dim()\n--\n\nNumber of dimensions."},
+    {"ndimension", dim, METH_NOARGS, "ndimension()\n--\n\nNumber of dimensions."},
+    {"numel", numel, METH_NOARGS, "numel()\n--\n\nNumber of elements."},
+    {"nelement", numel, METH_NOARGS, "nelement()\n--\n\nNumber of elements."},
+    {"element_size", element_size, METH_NOARGS, "element_size()\n--\n\nBytes per element."},
+    {"storage_offset", storage_offset, METH_NOARGS, "storage_offset()\n--\n\nPlace of the first element in its memory."},
+    {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous()\n--\n\nWhether elements lie in order without gaps."},
+    {"data_ptr", data_ptr, METH_NOARGS, "data_ptr()\n--\n\nAddress of the first element."},
+    {"is_floating_point", is_floating_point, METH_NOARGS, "is_floating_point()\n--\n\nWhether the dtype is real floating."},
+    {"is_complex", is_complex_method, METH_NOARGS, "is_complex()\n--\n\nWhether the dtype is complex."},
+    {"is_signed", is_signed_method, METH_NOARGS, "is_signed()\n--\n\nWhether values can be negative."},
+    {"is_inference", is_inference, METH_NOARGS, "is_inference()\n--\n\nWhether it was made under inference_mode."},
+    {"_is_view", is_view, METH_NOARGS, "_is_view()\n--\n\nWhether the tensor is a view of another."},
+    {"item", item, METH_NOARGS, "item()\n--\n\nThe value of a one-element tensor as a Python number."},
+    {"tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe values as nested lists of Python numbers."},
+    {"__complex__", complex_value, METH_NOARGS, nullptr},
+    {"__format__", format, METH_O, nullptr},
+    {"__reversed__", reversed, METH_NOARGS, nullptr},
+    {"__reduce_ex__", reduce_ex, METH_O, nullptr},
+    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {"__copy__", shallow_copy, METH_NOARGS, nullptr},
+    {"_make_subclass", fast(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
+     "_make_subclass(cls, data, requires_grad=False)\n--\n\nA tensor of a subclass over the memory of `data`."},
+    {"as_subclass", as_subclass, METH_O, "as_subclass(cls)\n--\n\nThe same values as an instance of a subclass."},
+    {}};
+
+}  // namespace tp::python
