@@ -216,71 +216,86 @@ Storage as_strided_scatter(const OpSchema& op, const Storage& input, const Stora
   return out;
 }
 
-Storage select_backward(const OpSchema& op, const Storage& grad, const Dims& sizes, std::int64_t dim,
-                        std::int64_t index) {
-  Storage zeros = zeros_storage(sizes, grad.dtype());
+Storage select_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+  Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, select(op, zeros, dim, index), grad);
 }
 
-Storage slice_backward(const OpSchema& op, const Storage& grad, const Dims& sizes, std::int64_t dim,
-                       std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
-  Storage zeros = zeros_storage(sizes, grad.dtype());
+Storage slice_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
+                    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, slice(op, zeros, dim, start, end, step), grad);
 }
 
-Storage diagonal_backward(const OpSchema& op, const Storage& grad, const Dims& sizes, std::int64_t offset,
-                          std::int64_t dim1, std::int64_t dim2) {
-  Storage zeros = zeros_storage(sizes, grad.dtype());
+Storage diagonal_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
+                       std::int64_t dim1, std::int64_t dim2) {
+  Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, diagonal(op, zeros, offset, dim1, dim2), grad);
 }
 
-namespace {
-template <class T>
-void add_windows(T* to, const T* from, const Shape& outer, std::int64_t length, std::int64_t inner,
-                 std::int64_t windows, std::int64_t size, std::int64_t step) {
-  // to: [outer, length, inner]; from: [outer, windows, inner, size].
-  const std::int64_t count = product(outer);
-  for (std::int64_t o = 0; o < count; ++o)
-    for (std::int64_t w = 0; w < windows; ++w)
-      for (std::int64_t i = 0; i < inner; ++i)
-        for (std::int64_t k = 0; k < size; ++k) {
-          T& cell = to[(o * length + w * step + k) * inner + i];
-          cell = cell + *from++;
-        }
+Storage narrow_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t start) {
+  Storage zeros = zeros_storage(size, grad.dtype());
+  const std::int64_t length = grad.dim() ? grad.size(wrap_dim(op.name, dim, grad.dim())) : 1;
+  return zeros_with(op, zeros, narrow(op, zeros, dim, start, length), grad);
 }
+
+namespace {
+
+// Adds every element of `from` (contiguous) to the place of the same index in `place`; places may coincide.
+template <class T>
+void add_elements(const Storage& place, const Storage& from) {
+  const int n = place.dim();
+  const T* v = from.data<T>();
+  T* at = place.data<T>();
+  Dims index(n, 0);
+  const std::int64_t inner = n ? place.size(n - 1) : 1, step = n ? place.stride(n - 1) : 0;
+  for (std::int64_t done = 0, total = place.numel(); done < total; done += inner) {
+    for (std::int64_t i = 0; i < inner; ++i) at[i * step] = at[i * step] + *v++;
+    for (int d = n - 2; d >= 0; --d) {
+      at += place.stride(d);
+      if (++index[d] < place.size(d)) break;
+      at -= place.size(d) * place.stride(d);
+      index[d] = 0;
+    }
+  }
+}
+
+void add_at(const OpSchema& op, const Storage& place, const Storage& from) {
+  switch (compute_type(place.dtype())) {
+    case Compute::I32: return add_elements<std::uint32_t>(place, from);
+    case Compute::I64:
+    case Compute::U64: return add_elements<std::uint64_t>(place, from);
+    case Compute::F32: return add_elements<float>(place, from);
+    case Compute::F64: return add_elements<double>(place, from);
+    case Compute::C64: return add_elements<c64>(place, from);
+    case Compute::C128: return add_elements<c128>(place, from);
+    default: type_error(op.name, ": not defined for ", dtype_name(place.dtype()));
+  }
+}
+
+// Sums are taken in the compute type of the gradient.
+template <class PlaceOf>
+Storage summed(const OpSchema& op, const Storage& grad, const Shape& size, const PlaceOf& place_of) {
+  const Dtype wide = dtype_of(compute_type(grad.dtype()));
+  Storage out = zeros_storage(size, wide);
+  const Storage place = place_of(out);
+  if (TP_UNLIKELY(!(place.sizes() == grad.sizes())))
+    value_error(op.name, ": the gradient has shape ", grad.sizes(), ", but the view has shape ", place.sizes());
+  add_at(op, place, contiguous(cast(grad, wide)));
+  return cast(out, grad.dtype());
+}
+
 }  // namespace
 
-Storage unfold_backward(const OpSchema& op, const Storage& grad, const Dims& sizes, std::int64_t dimension,
-                        std::int64_t size, std::int64_t step) {
-  const int d = wrap_dim(op.name, dimension, sizes.size(), "dimension");
-  if (sizes.empty()) return contiguous(reshaped(grad, sizes));
-  Shape outer;
-  std::int64_t inner = 1;
-  for (int i = 0; i < sizes.size(); ++i)
-    if (i < d)
-      outer.push_back(sizes[i]);
-    else if (i > d)
-      inner *= sizes[i];
-  // Sums are taken in the compute type of the gradient.
-  const Dtype wide = dtype_of(compute_type(grad.dtype()));
-  const Storage g = contiguous(cast(grad, wide));
-  Storage out = zeros_storage(sizes, wide);
-  const std::int64_t windows = grad.size(d);
-  const auto run = [&](auto zero) {
-    using T = decltype(zero);
-    add_windows(out.data<T>(), g.data<T>(), outer, sizes[d], inner, windows, size, step);
-  };
-  switch (compute_type(wide)) {
-    case Compute::I32: run(std::int32_t()); break;
-    case Compute::I64: run(std::int64_t()); break;
-    case Compute::U64: run(std::uint64_t()); break;
-    case Compute::F32: run(float()); break;
-    case Compute::F64: run(double()); break;
-    case Compute::C64: run(c64{}); break;
-    case Compute::C128: run(c128{}); break;
-    default: type_error(op.name, ": not defined for ", dtype_name(grad.dtype()));
-  }
-  return cast(out, grad.dtype());
+Storage unfold_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
+                     std::int64_t size, std::int64_t step) {
+  return summed(op, grad, input_size, [&](const Storage& out) { return unfold(op, out, dimension, size, step); });
+}
+
+Storage as_strided_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, const Dims& size,
+                         const Dims& stride, std::optional<std::int64_t> storage_offset) {
+  return summed(op, grad, input_size,
+                [&](const Storage& out) { return as_strided(op, out, size, stride, storage_offset); });
 }
 
 }  // namespace tp::kernels
