@@ -321,10 +321,33 @@ def is_contiguous(x: Any) -> Any:
     return x.flags["C_CONTIGUOUS"]
 
 
+def class_dim(sizes: Dims) -> Any:
+    """The dimension of classes of a loss's scores: 1, or 0 of a vector."""
+    return 0 if len(sizes) == 1 else 1
+
+
+def class_shape(sizes: Dims) -> Any:
+    """Sizes that let a vector over classes broadcast against scores of `sizes`."""
+    at = class_dim(sizes)
+    return tuple(s if i == at else 1 for i, s in enumerate(sizes))
+
+
+def reduction_code(reduction: str) -> Any:
+    """0, 1, 2 for none, mean, sum."""
+    return {"none": 0, "mean": 1, "sum": 2}[reduction]
+
+
+def is_floating(x: Any) -> Any:
+    """Whether the elements are floating-point numbers."""
+    import numpy as np
+
+    return np.issubdtype(np.asarray(x).dtype, np.floating)
+
+
 META |= {
     f.__name__: f
     for f in (
-        invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
+        class_dim, class_shape, reduction_code, is_floating, invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
         broadcast_shape, dtype_or, is_contiguous,
     )
 }  # fmt: skip

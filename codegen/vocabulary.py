@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .cpp_types import BOOL, DIMS, DTYPE, FLOAT, INT, SCALAR, TENSOR, TENSORS
+from .cpp_types import BOOL, DIMS, DTYPE, INT, SCALAR, TENSOR, TENSORS
 from .model import REQUIRED, Base, Type
 
 INT_OPT = Type(Base.INT, optional=True)
@@ -57,6 +57,10 @@ HELPERS: dict[str, Helper] = {
         _h("along_shape", DIMS, ("sizes", DIMS), ("other", DIMS), ("dim", INT)),
         _h("broadcast_shape", DIMS, ("a", DIMS), ("b", DIMS)),
         _h("dtype_or", DTYPE, ("dtype", DTYPE_OPT), ("x", TENSOR)),
+        _h("class_dim", INT, ("sizes", DIMS)),
+        _h("class_shape", DIMS, ("sizes", DIMS)),
+        _h("reduction_code", INT, ("reduction", STR)),
+        _h("is_floating", BOOL, ("x", TENSOR)),
         _h("is_contiguous", BOOL, ("x", TENSOR)),
         _h("invert_permutation", DIMS, ("dims", DIMS)),
         _h("real_dtype", DTYPE, ("dtype", DTYPE)),
@@ -68,7 +72,7 @@ HELPERS: dict[str, Helper] = {
         _h("sum_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
         _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
         _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
-        _h("restore_dims", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+        _h("restore_dims", TENSOR, ("x", TENSOR), ("dim", DIMS_OPT), ("keepdim", BOOL, False)),
         _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
         _h("split_like", TENSORS, ("x", TENSOR), ("tensors", TENSORS), ("dim", INT)),
         _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
@@ -81,4 +85,3 @@ HELPERS: dict[str, Helper] = {
 SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size"})
 DTYPE_ONLY = frozenset({"dtype"})
 
-__all__ = ["BOOL", "DIMS", "DTYPE", "FLOAT", "HELPERS", "INT", "SCALAR", "SIZE_ONLY", "TENSOR", "TENSORS", "Helper", "Param"]

@@ -92,6 +92,13 @@ TP_API Dims tile_dims(const Shape& sizes, const Dims& repeats);
 TP_API Dims trailing_pads(const Shape& small, const Shape& large);
 /// `sizes` broadcast with `other` in every dimension but `dim`.
 TP_API Shape along_shape(const Shape& sizes, const Shape& other, std::int64_t dim);
+/// The dimension of classes of a loss's scores: 1, or 0 of a vector; and sizes that let a vector over classes broadcast.
+inline std::int64_t class_dim(const Shape& sizes) { return sizes.size() == 1 ? 0 : 1; }
+TP_API Shape class_shape(const Shape& sizes);
+/// 0, 1, 2 for none, mean, sum; ValueError for anything else.
+TP_API int reduction_code(std::string_view reduction);
+inline bool is_floating(const Storage& s) { return is_float(s.dtype()); }
+inline bool is_floating(const TensorRef& t) { return is_float(t->dtype()); }
 TP_API Shape broadcast_shape(const Shape& a, const Shape& b);
 
 /// The reduced dimensions put back as size 1 where keepdim dropped them.

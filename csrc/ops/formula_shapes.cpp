@@ -76,6 +76,19 @@ Shape along_shape(const Shape& sizes, const Shape& other, std::int64_t dim) {
   return out;
 }
 
+Shape class_shape(const Shape& sizes) {
+  Shape out(sizes.size(), 1);
+  if (sizes.size()) out[int(class_dim(sizes))] = sizes[int(class_dim(sizes))];
+  return out;
+}
+
+int reduction_code(std::string_view reduction) {
+  if (reduction == "none") return 0;
+  if (reduction == "mean") return 1;
+  if (reduction == "sum") return 2;
+  value_error("reduction: expected 'none', 'mean' or 'sum', got '", reduction, "'");
+}
+
 Shape broadcast_shape(const Shape& a, const Shape& b) {
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
