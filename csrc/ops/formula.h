@@ -26,18 +26,8 @@ inline const Shape& shape(const TensorRef& t) { return t->sizes(); }
 inline Dtype dtype(const Storage& s) { return s.dtype(); }
 inline Dtype dtype(const TensorRef& t) { return t->dtype(); }
 
-inline int ndim(const Storage& s) { return s.dim(); }
-inline int ndim(const TensorRef& t) { return t->dim(); }
-inline std::int64_t numel(const Storage& s) { return s.numel(); }
-inline std::int64_t numel(const TensorRef& t) { return t->numel(); }
 inline bool is_contiguous(const Storage& s) { return s.is_contiguous(); }
 inline bool is_contiguous(const TensorRef& t) { return t->storage().is_contiguous(); }
-/// Sizes stand for their tensor where a formula needs no more: the planner keeps those alone.
-inline int ndim(const Shape& sizes) { return sizes.size(); }
-inline std::int64_t numel(const Shape& sizes) { return product(sizes); }
-inline std::int64_t size(const Shape& sizes, std::int64_t dim) { return sizes[int(dim < 0 ? dim + sizes.size() : dim)]; }
-inline std::int64_t size(const Storage& s, std::int64_t dim) { return size(s.sizes(), dim); }
-inline std::int64_t size(const TensorRef& t, std::int64_t dim) { return size(t->sizes(), dim); }
 inline Dtype dtype_or(std::optional<Dtype> d, const Storage& s) { return d.value_or(s.dtype()); }
 inline Dtype dtype_or(std::optional<Dtype> d, const TensorRef& t) { return d.value_or(t->dtype()); }
 inline Dtype dtype_or(std::optional<Dtype> d, Dtype own) { return d.value_or(own); }
@@ -73,12 +63,7 @@ TP_API Shape keepdim_shape(const Shape& input, const Dims& dims);
 /// Number of elements each result of a reduction over `dims` saw.
 TP_API std::int64_t reduced_count(const Shape& input, const Dims& dims);
 
-inline std::int64_t reduced_count(const Shape& input, const std::optional<Dims>& dims) {
-  return reduced_count(input, dims.value_or(Dims()));
-}
-
 // Sizes and dimension lists (csrc/ops/formula_shapes.cpp).
-TP_API Dims invert_permutation(const Dims& dims);
 TP_API Dims negative(const Dims& dims);
 /// Empty (all) for an absent dimension.
 TP_API Dims dims_of(std::optional<std::int64_t> dim);
@@ -119,15 +104,11 @@ template <class V, class D>
 V expand_reduced(const V& g, const Shape& input, const D& dims, bool keepdim) {
   return expand(restore_dims(g, input, dims, keepdim), input);
 }
-template <class V>
-V expand_to(const V& x, const Shape& sizes) {
-  return expand(x, sizes);
-}
 /// What a reduction over one dimension leaves of a dimension of size 1.
 template <class V>
 V drop_dim(const V& x, std::int64_t dim, bool keepdim) {
-  if (keepdim || ndim(x) == 0) return x;
   Shape sizes = shape(x);
+  if (keepdim || sizes.empty()) return x;
   sizes.erase(int(dim < 0 ? dim + sizes.size() : dim));
   return reshape(x, sizes);
 }

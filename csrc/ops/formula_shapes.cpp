@@ -4,13 +4,6 @@
 
 namespace tp::ops {
 
-Dims invert_permutation(const Dims& dims) {
-  const int n = dims.size();
-  Dims inverse(n, 0);
-  for (int i = 0; i < n; ++i) inverse[int(dims[i] < 0 ? dims[i] + n : dims[i])] = i;
-  return inverse;
-}
-
 Dims negative(const Dims& dims) {
   Dims out = dims;
   for (std::int64_t& d : out) d = -d;
