@@ -16,16 +16,27 @@ class TP_API AccumulateGrad final : public Node {
   /// Null once the leaf was freed.
   TensorRef leaf() const { return TensorRef::share(leaf_); }
   void leaf_died() override { leaf_ = nullptr; }
+  /// Graph mode with a reference the caller gives up, so that a gradient nobody else holds is moved in.
+  void take_gradient(TensorRef& g);
+  void run_accumulated_hooks();
 
  protected:
   TP_NODE_DISPOSE(AccumulateGrad)
 
  private:
-  void run_accumulated_hooks();
   TensorImpl* leaf_;
 };
 
 /// The accumulator of a leaf that requires grad, made on first use.
 TP_API AccumulateGrad* accumulator_of(const TensorRef& leaf);
+
+/// The leaf an edge ends in while it lives; null for any other edge.
+TP_API TensorRef leaf_of_edge(const Edge& e);
+
+/// Adds `g` into `.grad` of `t`, leaf or not: cast to grad_dtype, moved in when nobody else holds it, else copied; later ones
+/// in place where `.grad` is plain.
+TP_API void accumulate_plain(const TensorRef& t, Storage g);
+/// The same with history: out of place.
+TP_API void accumulate_graph(const TensorRef& t, TensorRef g);
 
 }  // namespace tp

@@ -34,6 +34,12 @@ class AutogradNode : public Node {
     return true;
   }
   Storage output_like(std::uint32_t) const override { return Storage(BlockRef(), dtype_, out_shape_); }
+  std::size_t saved_count() const override { return N_SAVED; }
+  SavedSlot saved_at(std::size_t k) override {
+    const int from = Derived::kSavedInput[k];
+    Edge edge = from >= 0 ? edges_[from] : Edge{NodeRef::share(this), std::uint32_t(-1 - from)};
+    return {Derived::kSavedNames[k], &saved_[k], std::move(edge), from < 0};
+  }
 
   /// The live inputs whose grad can still be retained: leaves by identity, others as tensors with this history.
   std::vector<TensorRef> retainable_inputs() {
@@ -135,6 +141,10 @@ class ListNode : public Node {
     return true;
   }
   Storage output_like(std::uint32_t) const override { return Storage(BlockRef(), dtype_, out_shape_); }
+  std::size_t saved_count() const override { return saved_.size(); }
+  SavedSlot saved_at(std::size_t k) override {
+    return {"tensors", &saved_[k], k < edges_.size() ? edges_[k] : Edge(), false};
+  }
   void set_output(const Storage& out) {
     out_shape_ = out.sizes();
     dtype_ = out.dtype();

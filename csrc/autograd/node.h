@@ -42,6 +42,8 @@ class TP_API Hook {
   virtual void on_inputs(GraphGradVec& grad_inputs, const GraphGradVec& grad_outputs);
   /// Post-accumulate hook of a leaf.
   virtual void on_accumulated(const TensorRef& leaf);
+  /// For messages: "hook 'scale' has changed the size of value".
+  virtual std::string name() const;
 
   std::uint64_t id = 0;  // registration order and handle key
  private:
@@ -74,6 +76,27 @@ struct GradSlot {
   bool defined() const { return value.defined() || bool(tensor); }
 };
 
+/// What a pass notes about a node: in the node itself for the pass that owns the scratch, in a side table for any other.
+struct PassState {
+  std::uint32_t stamp = 0;  // the pass that wrote the rest
+  std::uint32_t dependencies = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t wanted = 0;
+  GradSlot* slots = nullptr;
+};
+
+/// Bit i: the node running on this thread is asked for the gradient of its input i. Set by the engine around apply.
+extern TP_API thread_local constinit std::uint64_t wanted_inputs;
+
+class SavedValue;
+/// One value a node keeps for its backward, for inspection (`_saved_<name>`).
+struct SavedSlot {
+  const char* name = "";
+  SavedValue* value = nullptr;
+  Edge edge;            // the history of the value: its input's edge, or this node for an output
+  bool output = false;  // a result of the node
+};
+
 class TP_API Node : public NodeBase {
  public:
   static void retain(Node* n) { NodeBase::retain(n); }
@@ -94,6 +117,13 @@ class TP_API Node : public NodeBase {
   virtual void release_saved() {}
   /// False where saved values carry history needs, tangents or packed objects that only apply_for_graph honours.
   virtual bool saved_plain() const { return true; }
+  /// True where apply calls into the host language: the engine hands it tensors (apply_for_graph) in every mode, protects
+  /// siblings from what it does to its gradients, and checks what it returns.
+  virtual bool is_host() const { return false; }
+
+  /// The saved values by slot; `saved_at(k).value` may hold nothing where the formula turned out not to need it.
+  virtual std::size_t saved_count() const { return 0; }
+  virtual SavedSlot saved_at(std::size_t k);
 
   virtual std::span<Edge> next_edges() = 0;
   std::uint32_t num_outputs() const { return num_outputs_; }
@@ -110,9 +140,14 @@ class TP_API Node : public NodeBase {
     return *meta_;
   }
 
-  /// Which inputs the running pass wants a gradient for: bit i; inputs beyond 63 are always wanted.
-  bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1); }
-  std::uint64_t wanted_mask() const { return wanted_; }
+  /// Which inputs the running pass wants a gradient for: bit i; inputs beyond 63 are always wanted. Asked inside apply.
+  bool wants(std::size_t i) const { return i >= 64 || (wanted_inputs >> i & 1); }
+  std::uint64_t wanted_mask() const { return wanted_inputs; }
+  /// The mask of all inputs that have an edge: for a direct call outside a pass.
+  std::uint64_t edge_mask();
+  /// True for AccumulateGrad, which runs before everything else.
+  bool is_accumulator() const { return sequence_nr_ == ~std::uint64_t(0); }
+  void tensor_died(TensorImpl* t) override;
 
  protected:
   explicit Node(std::uint32_t num_outputs) : num_outputs_(num_outputs), sequence_nr_(++next_sequence_nr) {}
@@ -123,15 +158,9 @@ class TP_API Node : public NodeBase {
   std::uint32_t num_outputs_;
 
  private:
-  friend class Engine;
-  friend class Pass;
-  // Scratch of the pass that owns the graph; `stamp_` tells which pass wrote it.
-  std::uint32_t stamp_ = 0;
-  std::uint32_t dependencies_ = 0;
-  std::uint32_t pass_flags_ = 0;
+  friend struct PassAccess;
+  PassState scratch_;
   std::uint64_t sequence_nr_;
-  std::uint64_t wanted_ = ~std::uint64_t(0);
-  GradSlot* slots_ = nullptr;
   std::unique_ptr<NodeMeta> meta_;
 };
 
@@ -147,6 +176,13 @@ Ref<T> make_node(A&&... a) {
     this->~Type();                             \
     ::tp::memory::small_free(this, sizeof(Type)); \
   }
+
+/// Runs one node outside a pass, in differentiable ops where gradients are on (what calling `grad_fn(g)` does).
+TP_API GraphGradVec call_node(Node& node, std::span<const TensorRef> grad_outputs);
+/// Fills `.grad` of a non-leaf during backward; no-op on a leaf. Follows the tensor when its history moves.
+TP_API void retain_grad(const TensorRef& t);
+/// Moves the retain_grad request of `t` from the node it had to the one it is about to get.
+TP_API void move_retained(TensorImpl* t, Node* from, Node* to, std::uint32_t output_nr);
 
 /// The node that made `t`: for a view whose base moved on, made anew first. Null for a leaf.
 TP_API Node* grad_fn(const TensorRef& t);

@@ -19,21 +19,31 @@ class TP_API SavedValue {
   struct Extra {
     std::unique_ptr<PackedValue> packed;
     TensorRef tangent;
+    std::uint32_t tangent_level = 0;  // read only while that dual level is open
     TensorRef subclass;  // the tensor itself, where a subclass or a transform must see it
   };
 
   bool saved() const { return value_.defined() || extra_; }
+  /// Held something once and was freed.
+  bool released() const { return released_; }
   bool plain() const { return !extra_; }
   void save(const TensorRef& t);              // an input or an intermediate
   void save_output(const TensorRef& t);       // an output: only its memory, so that no cycle arises
   void save(const Storage& s) {
     value_ = s;
     version_ = s.version();
+    released_ = false;
   }
   void release() {
-    value_.reset();
+    if (!saved()) return;
+    value_.drop();
     extra_.reset();
+    released_ = true;
   }
+  /// An output's tangent, known only after it was saved.
+  void set_tangent(const TensorRef& tangent, std::uint32_t level);
+  /// Applies hooks to what is already saved (`SavedTensor.register_hooks`).
+  void pack(std::unique_ptr<PackedValue> packed);
 
   /// Raises when the memory changed since; `slot` names the argument.
   void check(const Node& node, const char* slot) const {
@@ -53,7 +63,12 @@ class TP_API SavedValue {
   [[noreturn]] void version_failed(const Node& node, const char* slot) const;
   const Storage& unpacked(const Node& node, const char* slot) const;
   mutable Storage value_;
+  Extra& ensure_extra() {
+    if (!extra_) extra_ = std::make_unique<Extra>();
+    return *extra_;
+  }
   std::uint32_t version_ = 0;
+  bool released_ = false;
   std::unique_ptr<Extra> extra_;
 };
 

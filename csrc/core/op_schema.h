@@ -6,7 +6,12 @@
 namespace tp {
 
 /// What autocast does with an op's floating inputs.
-enum class Amp : std::uint8_t { Promote, Keep, ForceFp32 };
+enum class Amp : std::uint8_t {
+  Promote,    // operands of several dtypes meet in the widest
+  Keep,       // nothing
+  ForceFp32,  // halves are cast to float32
+  Lower,      // cast to the autocast dtype: matrix products and convolutions
+};
 
 struct OpSchema {
   std::string_view name;       // "tanh"

@@ -86,6 +86,8 @@ class Storage {
     return block_ == o.block_ && offset_ == o.offset_ && dtype_ == o.dtype_ && sizes_ == o.sizes_ && strides_ == o.strides_;
   }
   void reset() { *this = Storage(); }
+  /// Lets go of the memory; sizes and dtype stay readable.
+  void drop() { block_.reset(); }
 
   /// A 0-d value that came from a Python number: it yields in promotion.
   bool wrapped_number() const { return wrapped_number_; }

@@ -1,0 +1,96 @@
+// AccumulateGrad: how a gradient gets into a leaf's .grad.
+#include "autograd/accumulate_grad.h"
+
+#include "autograd/engine.h"
+
+namespace tp {
+namespace {
+
+/// The dtype `.grad` must have; false: any.
+bool wanted_dtype(const TensorRef& t, Dtype& out) {
+  const AutogradMeta* m = t->meta();
+  if (m && m->has_grad_dtype) {
+    if (m->any_grad_dtype) return false;
+    out = m->grad_dtype;
+  } else {
+    out = t->dtype();
+  }
+  return true;
+}
+
+bool plain(const TensorRef& t) { return !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass(); }
+
+/// In place is right when the memory is writable, one element a place, and nobody records what happens to it.
+bool adds_in_place(const TensorRef& grad, const Storage& g) {
+  const Storage& s = grad->storage();
+  return plain(grad) && !grad->is_inference() && s.dtype() == g.dtype() && s.sizes() == g.sizes() && s.is_dense() &&
+         !s.block()->read_only;
+}
+
+}  // namespace
+
+void accumulate_plain(const TensorRef& t, Storage g) {
+  Dtype dtype;
+  if (wanted_dtype(t, dtype) && g.dtype() != dtype) g = engine_ops.cast(g, dtype);
+  AutogradMeta& m = t->ensure_meta();
+  if (!m.grad) {
+    if (!g.unique() || !g.is_dense()) g = engine_ops.clone(g);
+    m.grad = TensorImpl::make(std::move(g));
+  } else if (adds_in_place(m.grad, g)) {
+    engine_ops.add_inplace(m.grad->storage(), g);
+    m.grad->storage().bump_version();
+  } else if (plain(m.grad)) {
+    m.grad = TensorImpl::make(engine_ops.add(m.grad->storage(), g));
+  } else {
+    m.grad = engine_ops.add_graph(m.grad, TensorImpl::make(std::move(g)));
+  }
+}
+
+void accumulate_graph(const TensorRef& t, TensorRef g) {
+  Dtype dtype;
+  if (wanted_dtype(t, dtype) && g->dtype() != dtype) g = engine_ops.cast_graph(g, dtype);
+  AutogradMeta& m = t->ensure_meta();
+  if (m.grad) {
+    m.grad = engine_ops.add_graph(m.grad, g);
+    return;
+  }
+  const bool own = g->use_count() == 1 && g->storage().unique() && g->storage().is_dense();
+  m.grad = own ? std::move(g) : engine_ops.clone_graph(g);
+}
+
+GradVec AccumulateGrad::apply(std::span<Storage> grad_outputs) {
+  const TensorRef t = leaf();
+  if (t && t->requires_grad() && grad_outputs[0].defined()) accumulate_plain(t, std::move(grad_outputs[0]));
+  return {};
+}
+
+GraphGradVec AccumulateGrad::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  const TensorRef t = leaf();
+  if (t && t->requires_grad() && grad_outputs[0]) accumulate_graph(t, grad_outputs[0]);
+  return {};
+}
+
+void AccumulateGrad::take_gradient(TensorRef& g) {
+  const TensorRef t = leaf();
+  if (t && t->requires_grad()) accumulate_graph(t, std::move(g));
+}
+
+Storage AccumulateGrad::output_like(std::uint32_t) const {
+  return leaf_ ? Storage(BlockRef(), leaf_->dtype(), leaf_->sizes()) : Storage();
+}
+
+void AccumulateGrad::run_accumulated_hooks() {
+  if (!meta() || meta()->accumulated_hooks.empty()) return;
+  const TensorRef t = leaf();
+  if (!t) return;
+  const std::vector<HookRef> hooks = meta()->accumulated_hooks;  // a hook may remove itself
+  for (const HookRef& h : hooks) h->on_accumulated(t);
+}
+
+AccumulateGrad* accumulator_of(const TensorRef& leaf) {
+  NodeBaseRef& slot = leaf->ensure_meta().accumulator;
+  if (!slot) slot = make_node<AccumulateGrad>(leaf.get());
+  return static_cast<AccumulateGrad*>(static_cast<Node*>(slot.get()));
+}
+
+}  // namespace tp

@@ -1,0 +1,361 @@
+// The slow half of a pass: hooks, captures, graph mode, leaves. The loop over nodes is in engine.cpp.
+#include "autograd/pass.h"
+
+#include <unordered_set>
+
+#include "autograd/dual_level.h"
+
+namespace tp {
+
+thread_local constinit PassBase* running_pass = nullptr;
+
+namespace {
+
+/// Gradients whose memory alone says everything. History does not count: it is followed only with create_graph.
+bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->has_tangent(); }
+
+Storage take_storage(TensorRef t) {
+  if (t->use_count() == 1 && !t->host_object) return std::move(t->storage());
+  return t->storage();
+}
+
+bool shared(const GradSlot& s) {
+  // Memory that a recorded graph saved is guarded by its version; another handle on a plain gradient is not.
+  if (s.tensor) return s.tensor->use_count() > 1 || (!s.tensor->requires_grad() && !s.tensor->storage().unique());
+  return s.value.defined() && !s.value.unique();
+}
+
+/// Host code may write into what it is given; nobody else may see that.
+void make_private(GradSlot& s) {
+  if (!shared(s)) return;
+  if (s.tensor)
+    s.tensor = engine_ops.clone_graph(s.tensor);
+  else
+    s.value = engine_ops.clone(s.value);
+}
+
+}  // namespace
+
+const TensorRef& as_tensor(GradSlot& slot) {
+  if (!slot.tensor && slot.value.defined()) {
+    slot.tensor = TensorImpl::make(std::move(slot.value));
+    slot.value = Storage();
+  }
+  return slot.tensor;
+}
+
+PassBase::PassBase(const Engine::Request& request)
+    : request_(request),
+      create_graph_(request.create_graph),
+      keep_graph_(request.keep_graph),
+      anomaly_(modes::any(modes::kAnomaly)),
+      pruned_(!request.inputs.empty()) {}
+
+GradSlot PassBase::to_slot(TensorRef t) const {
+  GradSlot s;
+  if (!t) return s;
+  if (create_graph_ || !plain(t))
+    s.tensor = std::move(t);
+  else
+    s.value = take_storage(std::move(t));
+  return s;
+}
+
+GradSlot PassBase::seed(std::size_t i) {
+  const Edge& root = request_.roots[i];
+  TensorRef given = i < request_.seeds.size() ? request_.seeds[i] : TensorRef();
+  const TensorRef of = i < request_.root_tensors.size() ? request_.root_tensors[i] : TensorRef();
+  const Storage like = of ? Storage(BlockRef(), of->dtype(), of->sizes()) : root.node->output_like(root.nr);
+  const bool known = like.dim() > 0 || like.numel() == 1;
+  if (!given) {
+    if (!known) runtime_error("backward: output ", i, " does not tell its sizes; give its gradient explicitly");
+    if (like.numel() != 1) runtime_error("grad can be implicitly created only for scalar outputs");
+    if (is_complex(like.dtype()))
+      runtime_error("grad can be implicitly created only for real scalar outputs but got ", dtype_name(like.dtype()));
+    return to_slot(TensorImpl::make(ones_storage(like.sizes(), like.dtype())));
+  }
+  if (known) {
+    if (!(given->sizes() == like.sizes()))
+      runtime_error("Mismatch in shape: grad_output[", i, "] has a shape of ", given->sizes(), " and output[", i,
+                    "] has a shape of ", like.sizes(), ".");
+    if (is_complex(like.dtype()) != is_complex(given->dtype()))
+      runtime_error("For complex Tensors, both grad_output and output are required to have the same dtype. "
+                    "Mismatch in dtype: grad_output[", i, "] has a dtype of ", dtype_name(given->dtype()), " and output[", i,
+                    "] has a dtype of ", dtype_name(like.dtype()), ".");
+    if (given->dtype() != like.dtype()) given = engine_ops.cast_graph(given, like.dtype());
+  }
+  return to_slot(std::move(given));
+}
+
+void PassBase::accumulate_into(GradSlot& slot, Storage&& g) {
+  if (slot.tensor) {
+    slot.tensor = engine_ops.add_graph(slot.tensor, TensorImpl::make(std::move(g)));
+    return;
+  }
+  if (!slot.value.defined()) {
+    slot.value = std::move(g);
+    return;
+  }
+  // In place only into memory nobody else holds: a sibling's gradient is often the same block.
+  const bool alike = slot.value.dtype() == g.dtype() && slot.value.sizes() == g.sizes();
+  if (alike && slot.value.unique() && slot.value.is_dense()) {
+    engine_ops.add_inplace(slot.value, g);
+  } else if (alike && g.unique() && g.is_dense()) {
+    engine_ops.add_inplace(g, slot.value);
+    slot.value = std::move(g);
+  } else {
+    slot.value = engine_ops.add(slot.value, g);
+  }
+}
+
+void PassBase::accumulate_into(GradSlot& slot, GradSlot&& g) {
+  if (!g.defined()) return;
+  if (!g.tensor) return accumulate_into(slot, std::move(g.value));
+  if (!slot.defined()) {
+    slot = std::move(g);
+    return;
+  }
+  slot.tensor = engine_ops.add_graph(as_tensor(slot), g.tensor);
+}
+
+void PassBase::tensor_hooks(Node& n, std::span<GradSlot> slots) {
+  const std::vector<TensorHook> hooks = n.meta()->tensor_hooks;  // a hook may remove itself
+  for (const TensorHook& h : hooks) {
+    if (h.output_nr >= slots.size() || !slots[h.output_nr].defined()) continue;
+    GradSlot& s = slots[h.output_nr];
+    make_private(s);
+    const TensorRef before = as_tensor(s);
+    TensorRef after = h.hook->on_gradient(before);
+    if (after && !(after == before)) {
+      if (!(after->sizes() == before->sizes())) runtime_error(h.hook->name(), " has changed the size of value");
+      if (after->dtype() != before->dtype()) runtime_error(h.hook->name(), " has changed the type of value");
+      s.tensor = std::move(after);
+    }
+  }
+  for (GradSlot& s : slots)
+    if (s.tensor) s = to_slot(std::move(s.tensor));
+}
+
+void PassBase::retained(Node& n, std::span<GradSlot> slots) {
+  const auto list = n.meta()->retain_grad;
+  for (const auto& [nr, impl] : list) {
+    if (nr >= slots.size() || !slots[nr].defined()) continue;
+    const TensorRef t = TensorRef::share(impl);
+    TensorRef& grad = t->ensure_meta().grad;
+    if (!slots[nr].tensor) {
+      Storage copy = engine_ops.clone(slots[nr].value);
+      grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
+    } else {
+      grad = grad ? engine_ops.add_graph(grad, slots[nr].tensor) : engine_ops.clone_graph(slots[nr].tensor);
+    }
+  }
+}
+
+void PassBase::capture(Node&, std::span<GradSlot> slots, std::uint32_t flags) {
+  for (std::uint32_t at = flags >> kCaptureShift; at; at = captures_[at - 1].next) {
+    const std::uint32_t nr = request_.inputs[at - 1].nr;
+    if (nr < slots.size()) captures_[at - 1].slot = slots[nr];
+  }
+}
+
+void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
+  NodeMeta* meta = n.meta();
+  const bool watched = meta && (!meta->post_hooks.empty() || !meta->accumulated_hooks.empty());
+  if (!watched) {
+    if (slot.defined()) deferred_.emplace_back(NodeRef::share(&n), std::move(slot));
+    return;
+  }
+  GraphGradVec outputs;
+  if (!meta->post_hooks.empty()) {
+    GradSlot copy = slot;
+    outputs.push_back(as_tensor(copy));
+  }
+  const bool arrived = slot.defined();
+  if (slot.tensor)
+    static_cast<AccumulateGrad&>(n).take_gradient(slot.tensor);
+  else if (arrived)
+    n.apply({&slot.value, 1});
+  const std::vector<HookRef> post = meta->post_hooks;
+  for (const HookRef& h : post) {
+    GraphGradVec none;
+    h->on_inputs(none, outputs);
+  }
+  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
+}
+
+void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
+  const std::span<Edge> edges = n.next_edges();
+  InlineVec<Storage, 3> expected(edges.size());
+  for (std::size_t i = 0; i < edges.size(); ++i)
+    if (edges[i].node && (i >= 64 || (wanted >> i & 1))) expected[i] = edges[i].node->output_like(edges[i].nr);
+  validate_gradients(n, grads, expected);
+}
+
+void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t wanted, SlotVec& grads) {
+  NodeMeta* meta = n.meta();
+  const bool host = n.is_host();
+  const bool pre = meta && !meta->pre_hooks.empty();
+  const bool post = meta && !meta->post_hooks.empty();
+  if (host || pre)
+    for (GradSlot& s : slots) make_private(s);
+  bool graph = create_graph_ || host || !n.saved_plain();
+  for (const GradSlot& s : slots) graph |= bool(s.tensor);
+
+  GraphGradVec outputs;
+  if (graph || pre || post) {
+    outputs.resize(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) outputs[i] = as_tensor(slots[i]);
+  }
+  if (pre) {
+    const std::vector<HookRef> hooks = meta->pre_hooks;
+    for (const HookRef& h : hooks) h->on_outputs(outputs);
+    for (const TensorRef& t : outputs) graph |= t && !plain(t);
+  }
+  n.validate_versions();
+  wanted_inputs = wanted;
+  GraphGradVec inputs;
+  if (graph) {
+    for (GradSlot& s : slots) s.tensor = nullptr;  // the node, not the slot, decides how long they live
+    inputs = n.apply_for_graph(outputs);
+    buffers_exposed = false;
+    if (!post) outputs.clear();
+  } else {
+    InlineVec<Storage, 3> plain_outputs(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (outputs.empty())
+        plain_outputs[i] = std::move(slots[i].value);
+      else if (outputs[i])
+        plain_outputs[i] = outputs[i]->storage();
+      slots[i] = GradSlot();
+    }
+    if (!post) outputs.clear();
+    GradVec values = n.apply(plain_outputs);
+    plain_outputs.clear();
+    grads.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) grads[i].value = std::move(values[i]);
+    if (post || host) {
+      inputs.resize(grads.size());
+      for (std::size_t i = 0; i < grads.size(); ++i) inputs[i] = as_tensor(grads[i]);
+    }
+  }
+  if (host) validate(n, wanted, inputs);
+  if (post) {
+    const std::vector<HookRef> hooks = meta->post_hooks;
+    for (const HookRef& h : hooks) h->on_inputs(inputs, outputs);
+    validate(n, wanted, inputs);
+  }
+  if (graph || post || host) {
+    grads.clear();
+    grads.resize(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) grads[i] = to_slot(std::move(inputs[i]));
+  }
+}
+
+bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t wanted, std::uint32_t flags, SlotVec& grads) {
+  NodeMeta* meta = n.meta();
+  if (meta && !meta->tensor_hooks.empty()) tensor_hooks(n, slots);
+  if (flags >> kCaptureShift) capture(n, slots, flags);
+  if (pruned_ && !(flags & kNeeded)) return false;
+  if (meta && !meta->retain_grad.empty() && request_.accumulate) retained(n, slots);
+  if (n.is_accumulator()) {
+    if (slots.empty()) return false;
+    if (meta && !meta->pre_hooks.empty()) {
+      GraphGradVec outputs(1);
+      make_private(slots[0]);
+      outputs[0] = as_tensor(slots[0]);
+      slots[0].tensor = nullptr;
+      const std::vector<HookRef> hooks = meta->pre_hooks;
+      for (const HookRef& h : hooks) h->on_outputs(outputs);
+      slots[0] = to_slot(std::move(outputs[0]));
+    }
+    accumulate_leaf(n, slots[0]);
+    return false;
+  }
+  bool any = false;
+  for (const GradSlot& s : slots) any |= s.defined();
+  if (!any && !n.is_host()) {
+    grads.resize(n.next_edges().size());
+  } else {
+    SlotVec absent;
+    if (slots.empty()) {
+      absent.resize(n.num_outputs());
+      slots = absent;
+    }
+    if (TP_UNLIKELY(anomaly_)) {
+      try {
+        apply_node(n, slots, wanted, grads);
+        if (anomaly_check_nan) check_nan(n, grads);
+      } catch (...) {
+        warn_anomaly(n);
+        throw;
+      }
+    } else {
+      apply_node(n, slots, wanted, grads);
+    }
+  }
+  if (!keep_graph_) n.release_saved();
+  return true;
+}
+
+void PassBase::finish() {
+  for (Deferred& d : deferred_) {
+    if (d.slot.tensor)
+      static_cast<AccumulateGrad&>(*d.node).take_gradient(d.slot.tensor);
+    else
+      d.node->apply({&d.slot.value, 1});
+  }
+  deferred_.clear();
+  if (request_.accumulate && pruned_) {
+    for (std::size_t i = 0; i < captures_.size(); ++i) {
+      GradSlot& s = captures_[i].slot;
+      if (!s.defined() || i >= request_.input_tensors.size() || !request_.input_tensors[i]) continue;
+      bool again = false;  // a tensor listed twice gets its gradient once
+      for (std::size_t k = 0; k < i && !again; ++k) again = request_.input_tensors[k] == request_.input_tensors[i];
+      if (again) continue;
+      if (s.tensor)
+        accumulate_graph(request_.input_tensors[i], std::move(s.tensor));
+      else
+        accumulate_plain(request_.input_tensors[i], std::move(s.value));
+    }
+  }
+  for (std::size_t i = 0; i < callbacks.size(); ++i) {  // a callback may queue another
+    const std::function<void()> f = std::move(callbacks[i]);
+    f();
+  }
+  callbacks.clear();
+}
+
+std::vector<TensorRef> PassBase::results() {
+  std::vector<TensorRef> out(captures_.size());
+  std::unordered_set<const Block*> seen;
+  const auto fresh = [&](const TensorRef& t) { return seen.insert(t->storage().block().get()).second; };
+  for (const TensorRef& s : request_.seeds)
+    if (s) seen.insert(s->storage().block().get());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    GradSlot& s = captures_[i].slot;
+    if (s.tensor) {
+      // Shared with values the graph saved is fine (versions guard that); with another result, or the seed, is not.
+      out[i] = std::move(s.tensor);
+      if (out[i]->use_count() > 1 || !fresh(out[i])) out[i] = engine_ops.clone_graph(out[i]);
+      fresh(out[i]);
+    } else if (s.value.defined()) {
+      Storage v = std::move(s.value);
+      s.value = Storage();
+      if (!v.unique()) v = engine_ops.clone(v);
+      out[i] = TensorImpl::make(std::move(v));
+    }
+  }
+  return out;
+}
+
+void PassBase::look_around() {
+  budget_ = 1 << 15;
+  const auto now = std::chrono::steady_clock::now();
+  if (last_look_.time_since_epoch().count() == 0) last_look_ = now;
+  if (now - last_look_ < std::chrono::milliseconds(1)) return;
+  modes::check_signals();
+  if (modes::host.release_lock) modes::host.acquire_lock(modes::host.release_lock());
+  last_look_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace tp
