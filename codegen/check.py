@@ -359,23 +359,22 @@ class ElementwiseCheck:
         env = next(iter(self.envs()))
         for p in sorted(self.candidates(name)):
             h = 1e-6 * (1 + abs(p))
-            sides = []
-            for x in (p - h, p + h):
-                full = {**env, name: np.array([x])}
-                full[self.result] = self.value(full)
-                sides.append(float(np.real(np.asarray(attempt(self.evaluate, slope, full)).ravel()[0])))
-            left, right = sides
-            if (
-                np.isfinite(left)
-                and np.isfinite(right)
-                and abs(left - right) > 1e-3 * max(1, abs(left))
-                and p not in decided
-            ):
+            left, right = (self.slope_at(slope, env, name, x) for x in (p - h, p + h))
+            if not (np.isfinite(left) and np.isfinite(right)) or abs(left - right) <= 1e-3 * max(1, abs(left)):
+                continue
+            nearer = self.slope_at(slope, env, name, p + h / 10)
+            pole = abs(nearer - right) > 0.5 * abs(right) and abs(right) > 10
+            if p not in decided and not pole:
                 hint = f"say which: special: [{{{name}: {p:g}, d_{name}: {left:.6g}}}]"
                 text = f"the slope jumps from {left:.6g} to {right:.6g} at {name}={p:g}, and no special row decides it"
                 loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc if self.o.expr else self.e.loc
-                notes = [(self.o.expr.loc, "expr")] if self.o.expr else []
+                notes = [(self.o.expr.loc, "expr")] if self.o.expr and self.o.expr.loc != loc else []
                 self.fault("E316", loc, text, hint, notes)
+
+    def slope_at(self, slope: F.Node, env: Env, name: str, x: float) -> float:
+        full = {**env, name: np.array([x])}
+        full[self.result] = self.value(full)
+        return float(np.real(np.asarray(attempt(self.evaluate, slope, full)).ravel()[0]))
 
     def candidates(self, name: str) -> set[float]:
         lo, hi = self.e.test.domains.get(name, (-3.0, 3.0))

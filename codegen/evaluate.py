@@ -57,6 +57,8 @@ class NumpyEvaluator:
                 return tuple(map(ev, items))
             case F.Subscript(value=v, index=i):
                 return ev(v)[ev(i)]
+            case F.Call(func="where", args=(c, a, b)) if isinstance(cond := ev(c), (bool, np.bool_)):
+                return ev(a) if cond else ev(b)  # the same for every element: the other branch may not even have a shape
             case F.Call(func=f, args=args, kwargs=kwargs):
                 return self.function(f)(*map(ev, args), **{k: ev(v) for k, v in kwargs})
             case F.Unary(op="not", arg=a):

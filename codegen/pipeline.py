@@ -6,6 +6,7 @@ The stages behind the model: plan.plan(OpFile) -> Plan, render.render(Plan) -> {
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from . import check, markers
@@ -20,9 +21,11 @@ def root_of(ops: Path) -> Path | None:
 
 
 def checked(ops: str, numeric: bool = True, kernels: bool = False) -> tuple[OpFile, Diagnostics, list[str]]:
-    """Load and check. Also what could not be checked numerically. `kernels` asks for unreachable ones too."""
+    """Load and check. Also what could not be checked numerically. `kernels` asks that headers and entries agree."""
     root = root_of(Path(ops).resolve())
     declared = markers.scan(root) if root else markers.Declared()
+    if not kernels:
+        declared = replace(declared, kernels={}, batches={})
     file, diags = load(ops, declared)
     skipped: list[str] = []
     if numeric and not diags:

@@ -253,12 +253,19 @@ def case_inputs(
     dtype = np.complex128 if complex_ else None
     for o in e.overloads:
         types = {a.name: a.type for a in o.sig.args}
-        if any(k not in types for k in case) or any(a.required and a.name not in case for a in o.sig.args):
+        if any(k not in types for k in case):
             continue
+        if any(a.required and not a.type.optional and a.name not in case for a in o.sig.args):
+            continue  # what is optional and not given is None
         if any(isinstance(v, TensorCase) != types[k].is_tensor for k, v in case.items() if v is not None):
             continue
         env: Env = {}
-        for k, v in case.items():
+        for a in o.sig.args:
+            if a.name not in case:
+                if a.required:
+                    env[a.name] = None
+                continue
+            k, v = a.name, case[a.name]
             span = e.test.domains.get(k)
             if isinstance(v, TensorCase):
                 env[k] = tensor(v, rng, span, dtype)

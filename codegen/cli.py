@@ -1,0 +1,232 @@
+"""The command line: write check explain new list mutate fuzz schema. Parses arguments and prints; the work is elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import pipeline
+from .errors import CODES, Diagnostics, did_you_mean
+from .model import AMP, DTYPE_GROUPS, DTYPES, FAMILIES, HOMES, OPERATORS, PROMOTE, OpFile
+from .schema import KEYS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    if args.ops is None:
+        args.ops = _default_ops()
+    if args.out is None:
+        args.out = str(Path(args.ops).parent / "generated")
+    try:
+        result: int = args.run(args)
+        return result
+    except BrokenPipeError:  # `codegen list | head`
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--ops", metavar="FILE", help="the entries (default: ops.yaml)")
+    common.add_argument("--out", metavar="DIR", help="the generated files (default: generated/ beside the entries)")
+    p = argparse.ArgumentParser(prog="codegen", description="ops.yaml -> generated/: every op is one entry.")
+    sub = p.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: object, text: str) -> argparse.ArgumentParser:
+        c = sub.add_parser(name, parents=[common], help=text, description=text)
+        c.set_defaults(run=run)
+        return c
+
+    command("write", write, "generate: files that did not change stay untouched, stale ones go")
+    c = command("check", check, "check the entries, and that the generated files are what they say")
+    c.add_argument("--verbose", action="store_true", help="list what could not be checked numerically")
+    c.add_argument("--entries", action="store_true", help="check the entries alone, not the generated files")
+    c.add_argument("--draft", action="store_true", help="kernels may still be missing")
+    c = command("explain", explain, "what an entry says and what follows from it")
+    c.add_argument("op")
+    c.add_argument("--no-code", action="store_true", help="leave the generated C++ out")
+    c = command("new", new, "write the skeleton of an entry into its family")
+    c.add_argument("op")
+    c.add_argument("--family", choices=sorted(FAMILIES))
+    c.add_argument("--expr", metavar="FORMULA", help="elementwise value, or the composition of another family")
+    c.add_argument("--doc", metavar="TEXT")
+    c.add_argument("--like", metavar="REFERENCE", help="what the tests compare with, numpy.tanh for example")
+    c.add_argument("--print", action="store_true", dest="dry", help="print the entry, do not write it")
+    c = command("list", list_, "the ops by family")
+    c.add_argument("--missing", choices=("tangent", "batch", "doc"), help="ops that lack it")
+    c.add_argument("--todo", action="store_true", help="derivatives that are missing, with the reason")
+    c.add_argument("--handwritten", action="store_true", help="hand-written C++ and Python lines an entry needs")
+    c.add_argument("--python", action="store_true", help="public ops written in Python")
+    c.add_argument("--names", action="store_true", help="names only, one a line")
+    c = command("mutate", mutate, "generate from entries that carry one mutation each")
+    c.add_argument("--seed", type=int, default=0)
+    c.add_argument("--json", action="store_true", help="print {op: mutation} as JSON")
+    c.add_argument("--dry", action="store_true", help="choose and print, write nothing")
+    c = command("fuzz", fuzz, "random single edits of valid entries: each is refused on its line or means the same")
+    c.add_argument("--seed", type=int, default=0)
+    c.add_argument("--count", type=int, default=2000)
+    c.add_argument("--verbose", action="store_true", help="print every edit and its outcome")
+    command("schema", schema, "the keys, families and rules of an entry")
+    return p
+
+
+def _default_ops() -> str:
+    """ops.yaml here, else the one installed beside this package."""
+    here = Path("ops.yaml")
+    packaged = Path(__file__).with_name("ops.yaml")
+    return str(here if here.exists() or not packaged.exists() else packaged)
+
+
+def _fail(diags: Diagnostics) -> int:
+    print(diags.render(), file=sys.stderr)
+    return 1
+
+
+# ---- write and check ------------------------------------------------------------------------------------------------
+
+
+def write(args: argparse.Namespace) -> int:
+    file, diags, _ = pipeline.checked(args.ops)
+    if diags:
+        return _fail(diags)
+    return _write(file, args.out, quiet=False)
+
+
+def _write(file: OpFile, out: str, quiet: bool) -> int:
+    from .write import write as write_files
+
+    report = write_files(pipeline.outputs(file), Path(out))
+    if not quiet:
+        print(report)
+    return 0
+
+
+def check(args: argparse.Namespace) -> int:
+    file, diags, skipped = pipeline.checked(args.ops, kernels=not args.draft)
+    if diags:
+        return _fail(diags)
+    if args.verbose:
+        for line in skipped:
+            print(f"left to the generated tests: {line}")
+    if not args.entries:
+        from .write import diff
+
+        text = diff(pipeline.outputs(file), Path(args.out))
+        if text:
+            print(text)
+            suffix = "" if args.ops == "ops.yaml" else f" --ops {args.ops} --out {args.out}"
+            print(f"{args.out} is not what {args.ops} says; run: python -m codegen write{suffix}", file=sys.stderr)
+            return 1
+    print(f"{args.ops}: {len(file.entries)} entries, no fault")
+    return 0
+
+
+# ---- one op ---------------------------------------------------------------------------------------------------------
+
+
+def explain(args: argparse.Namespace) -> int:
+    from .explain import explain as text_of
+
+    file, diags, _ = pipeline.checked(args.ops, numeric=False)
+    entry = file.get(args.op) or next((e for e in file.entries if args.op in e.aliases), None)
+    if entry is None:
+        if diags:
+            return _fail(diags)
+        hint = did_you_mean(args.op, file.by_name)
+        print(f"codegen explain: no op '{args.op}' in {args.ops}. {hint}".rstrip(), file=sys.stderr)
+        return 1
+    print(text_of(file, entry, code=not args.no_code), end="")
+    return 0
+
+
+def new(args: argparse.Namespace) -> int:
+    from . import new as N
+
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        N.ask(args)
+    try:
+        text, entry = N.entry(args.ops, args.op, args.family, args.expr, args.doc, args.like)
+    except N.Refused as e:
+        print(e, file=sys.stderr)
+        return 1
+    if not args.dry:
+        Path(args.ops).write_text(text, encoding="utf-8")
+        print(
+            f"added to {args.ops}; next: python -m codegen explain {args.op}, python -m codegen write", file=sys.stderr
+        )
+    print(entry, end="")
+    return 0
+
+
+# ---- many ops -------------------------------------------------------------------------------------------------------
+
+
+def list_(args: argparse.Namespace) -> int:
+    from . import listing
+
+    file, diags, _ = pipeline.checked(args.ops, numeric=False)
+    if diags:
+        return _fail(diags)
+    if args.names:
+        lines = [e.op for e in file.entries]
+    elif args.missing:
+        lines = listing.missing(file, args.missing)
+    elif args.todo:
+        lines = listing.todo(file)
+    elif args.handwritten:
+        lines = listing.handwritten(file, pipeline.root_of(Path(args.ops).resolve()))
+    elif args.python:
+        lines = listing.python(file, pipeline.root_of(Path(args.ops).resolve()))
+    else:
+        lines = listing.by_family(file)
+    print("\n".join(lines))
+    return 0
+
+
+def mutate(args: argparse.Namespace) -> int:
+    from .mutate import mutate_file
+
+    file, diags, _ = pipeline.checked(args.ops, numeric=False)
+    if diags:
+        return _fail(diags)
+    mutated, done = mutate_file(file, args.seed)
+    if not args.dry:
+        _write(mutated, args.out, quiet=True)
+    if args.json:
+        print(json.dumps(done, indent=1))
+    else:
+        for op, what in done.items():
+            print(f"{op}: {what}")
+        print(f"{len(done)} of {len(file.entries)} entries mutated, seed {args.seed}")
+    return 0
+
+
+def fuzz(args: argparse.Namespace) -> int:
+    from .fuzz import Fuzzer
+
+    file, diags, _ = pipeline.checked(args.ops)
+    if diags:
+        return _fail(diags)
+    return Fuzzer(file, args.seed, args.verbose).run(args.count)
+
+
+def schema(args: argparse.Namespace) -> int:
+    def table(title: str, rows: Mapping[str, str]) -> None:
+        width = max(map(len, rows))
+        print(f"\n{title}")
+        for name, text in rows.items():
+            print(f"  {name:{width}}  {text}")
+
+    print("An entry of ops.yaml; docs/ops_yaml.md says more.")
+    table("keys (* required)", {k.name + " *" * k.required: f"{k.value}. {k.doc}" for k in KEYS.values()})
+    table("families", {f.name: f.doc for f in FAMILIES.values()})
+    table("promote", PROMOTE)
+    table("dtypes", {**{g: " ".join(v) for g, v in DTYPE_GROUPS.items()}, "names": " ".join(DTYPES)})
+    table("home, amp, operator", {"home": " ".join(HOMES), "amp": " ".join(AMP), "operator": " ".join(OPERATORS)})
+    table("errors", CODES)
+    return 0

@@ -1,0 +1,168 @@
+"""`new OP`: a valid skeleton of an entry, put into its family in alphabetical order. Text edits only."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from . import formula as F
+from .check import run as check_numbers
+from .errors import Diagnostics, did_you_mean
+from .model import FAMILIES, OpFile
+from .resolve import load_string
+
+
+class Refused(Exception):
+    """The entry would not be valid; the message says why."""
+
+
+def ask(args: argparse.Namespace) -> None:
+    """Fill in what was not given, at a terminal. An empty answer takes the default."""
+
+    def question(text: str, default: str) -> str:
+        return input(f"{text} [{default}]: ").strip() or default
+
+    if args.family is None:
+        args.family = question(f"family ({', '.join(FAMILIES)})", "unary")
+    if args.expr is None:
+        args.expr = question("formula over " + ", ".join(_arguments(args.family)), _default_expr(args.family)) or None
+    if args.doc is None:
+        args.doc = question("what it computes, in one line", _default_doc(args.op, args.expr))
+    if args.like is None:
+        args.like = question("reference for the tests (numpy.x, an expression)", "a test file") or None
+        args.like = None if args.like == "a test file" else args.like
+
+
+def entry(
+    ops: str, op: str, family: str | None, expr: str | None, doc: str | None, like: str | None
+) -> tuple[str, str]:
+    """(the whole new file, the entry). Raises Refused."""
+    path = Path(ops)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise Refused(f"codegen new: {ops}: {e.strerror or e}") from None
+    file, diags = load_string(text, ops)
+    if diags:
+        raise Refused(diags.render())
+    family = family or _family_of(expr)
+    if family not in FAMILIES:
+        raise Refused(f"codegen new: no family '{family}'. {did_you_mean(family, FAMILIES, True)}")
+    if file.get(op):
+        raise Refused(f"codegen new: op '{op}' is already at {ops}:{file.by_name[op].loc.line}; choose another name")
+    lines = skeleton(op, family, expr, doc, like)
+    at = _place(file, op, family)
+    # Entries begin where those of the file begin.
+    indent = _indent(file)
+    block = [indent + line for line in lines]
+    old = text.split("\n")
+    if at >= len(old) and old and old[-1] == "":
+        old.pop()
+    out = "\n".join([*old[:at], *block, *old[at:]]).rstrip("\n") + "\n"
+    new_file, faults = load_string(out, ops)
+    if not faults and new_file.get(op):
+        only = OpFile(ops, 1, tuple(e for e in new_file.entries), new_file.source)
+        scratch = Diagnostics(ops, new_file.source)
+        check_numbers(only, scratch)
+        faults = scratch if any(f"'{op}'" in d.message for d in scratch.items) else faults
+    if faults:
+        raise Refused(faults.render())
+    return out, "\n".join(block) + "\n"
+
+
+def skeleton(op: str, family: str, expr: str | None, doc: str | None, like: str | None) -> list[str]:
+    args = _arguments(family, expr)
+    expr = expr or _default_expr(family)
+    result = "Tensor<bool> out" if family == "comparison" else "Tensor out"
+    sig = f"{op}({', '.join(args)}) -> {result}"
+    out = [f"- op: {op}", f"  family: {family}", f"  sig: {sig}"]
+    if FAMILIES[family].elementwise:
+        out.append(f"  expr: {_quoted(expr)}")
+    elif family == "view":
+        out += ["  view_of: input", "  shape: same(input)", "  vjp: {input: g}", "  tangent: linear"]
+    else:
+        out.append(f"  compose: {_quoted(expr)}")
+    if family == "random":
+        out.append("  nondiff: true")
+    out.append(f"  like: {_quoted(like)}" if like else f"  like: {{tests: tests/ops/test_{op}.py}}")
+    out.append(f"  doc: {_quoted(doc or _default_doc(op, expr))}")
+    return out
+
+
+def _default_doc(op: str, expr: str | None) -> str:
+    return f"Computes {expr}." if expr else f"What {op} computes, in one line."
+
+
+def _default_expr(family: str) -> str:
+    return {
+        "unary": "input * sigmoid(input)", "binary": "input * other", "ternary": "input + tensor1 * tensor2",
+        "comparison": "input > other", "logical": "logical_and(input, other)", "view": "",
+    }.get(family, "input * 1")  # fmt: skip
+
+
+def _arguments(family: str, expr: str | None = None) -> list[str]:
+    count = {"binary": 2, "comparison": 2, "logical": 2, "ternary": 3}.get(family, 1)
+    names = ["input", "tensor1", "tensor2"] if count == 3 else ["input", "other"][:count]
+    used: tuple[str, ...] = ()
+    if expr:
+        try:
+            used = tuple(n for n in F.names(F.parse(expr)) if n not in ("pi", "e", "inf", "nan"))
+        except F.FormulaError:
+            used = ()
+    if used and not set(used) <= set(names):
+        # The formula names its own arguments: the first ones are tensors, the rest parameters.
+        known = [n for n in names if n in used]
+        rest = [n for n in used if n not in known]
+        tensors = (known + rest)[: max(count, len(known))]
+        return [f"Tensor {n}" for n in tensors] + [f"float {n}=1.0" for n in (known + rest)[len(tensors) :]]
+    if used:
+        names = [n for n in names if n in used] or names
+    return [f"Tensor {n}" for n in names]
+
+
+def _family_of(expr: str | None) -> str:
+    if expr is None:
+        return "unary"
+    try:
+        n = len({x for x in F.names(F.parse(expr)) if x not in ("pi", "e", "inf", "nan")} & {"input", "other"})
+    except F.FormulaError:
+        return "unary"
+    return "binary" if n == 2 else "unary"
+
+
+def _quoted(text: str) -> str:
+    """YAML text that reads back as `text`."""
+    if re.search(r": |\s#|^[\s*&!%@`\"'{\[|>?,-]|[:\s]$", text) or text in ("", "~", "=", "<"):
+        return "'" + text.replace("'", "''") + "'"
+    return text
+
+
+def _indent(file: OpFile) -> str:
+    for e in file.entries:
+        line = file.source[e.loc.line - 1]
+        return line[: len(line) - len(line.lstrip())]
+    return ""
+
+
+def _place(file: OpFile, op: str, family: str) -> int:
+    """Index of the line before which the entry goes."""
+    same = [e for e in file.entries if e.family.name == family]
+    for e in same:
+        if e.op > op:
+            return _first_line(file, e.loc.line)
+    last = max(same or file.entries, key=lambda e: e.loc.line, default=None)
+    if last is None:
+        return len(file.source)
+    end = last.end_line
+    # Comments and blank lines after an entry belong to what follows it.
+    while end > last.loc.line and (not file.source[end - 1].strip() or file.source[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return end
+
+
+def _first_line(file: OpFile, line: int) -> int:
+    """The line of `- op`, or of its dash where other keys come first."""
+    while line > 1 and not file.source[line - 1].lstrip().startswith("- "):
+        line -= 1
+    return line - 1
