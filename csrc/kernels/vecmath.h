@@ -11,3 +11,4 @@
 #include "kernels/vecmath_f64.h"
 #include "kernels/vecmath_int.h"
 #include "kernels/vecmath_special.h"
+#include "kernels/vecmath_trig.h"

@@ -4,6 +4,7 @@
 #include "core/complex.h"
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
+#include "kernels/vecmath_trig.h"
 
 namespace tp {
 namespace TP_ISA {

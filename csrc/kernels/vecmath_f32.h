@@ -86,14 +86,15 @@ TP_MATH float exp(float x) {
   return detail::scale_in_two(p, n, biased);
 }
 
+// Halved and doubled again: the compiler cannot fold the clamp through a fused operation, which it otherwise does at the
+// price of computing both sides.
 TP_MATH float exp2(float x) {
-  const float y = x < -151.0f ? -151.0f : x;
-  const float rounder = detail::kRounderF + 254.0f;
-  const int32_t bits = int32_t(detail::to_bits(y + rounder)), last = int32_t(detail::to_bits(rounder + 128.0f));
+  const float half = 0.5f * x, h = half < -76.0f ? -76.0f : half, rounder = detail::kRounderF + 254.0f;
+  const int32_t bits = int32_t(detail::to_bits(TP_FMA(h, 2.0f, rounder))), last = int32_t(detail::to_bits(rounder + 128.0f));
   const uint32_t biased = uint32_t(bits < last ? bits : last);
-  const float n = detail::from_bits(biased) - rounder;
-  const float p = detail::horner(y - n, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f,
-                                 0x1.ebfbdcp-3f, 0x1.62e43p-1f, 1.0f);
+  const float n = detail::from_bits(biased) - rounder, r = TP_FMA(h, 2.0f, -n);
+  const float p = detail::horner(r, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f, 0x1.ebfbdcp-3f,
+                                 0x1.62e43p-1f, 1.0f);
   return detail::scale_in_two(p, n, biased);
 }
 
@@ -116,15 +117,18 @@ TP_MATH float sigmoid(float x) {
   return 0x1p-64f / TP_FMA(p, detail::from_bits(biased << 23), 0x1p-64f);
 }
 
-// u / (u + 1) with 2 u = expm1(2 |x|).
+// u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,
+// the rounding of u would otherwise show twice.
 TP_MATH float tanh(float x) {
-  const float a = detail::magnitude(x), y = a > 10.0f ? 10.0f : a;
-  const float rounder = detail::kRounderF + 127.0f, t = TP_FMA(y, 2 * detail::kLog2eF, rounder), n = t - rounder;
+  const float a = detail::magnitude(x), y = a > 10.0f ? 10.0f : a, rounder = detail::kRounderF + 127.0f;
+  const float t = TP_FMA(y - 0x1.62e43p-4f, 2 * detail::kLog2eF, rounder), n = t - rounder;
   const float h = TP_FMA(n, -0.5f * detail::kLn2LoF, TP_FMA(n, -0.5f * detail::kLn2HiF, y));
-  const float tail = detail::horner(h, 0x1.6c5e2ep-5f, 0x1.122426p-3f, 0x1.5555b2p-2f, 0x1.5554b6p-1f, 1.0f);
+  const float tail = detail::horner(h, 0x1.a3f5aap-5f, 0x1.0f5f92p-3f, 0x1.554c68p-2f, 0x1.555634p-1f, 1.0f);
   const float s = detail::from_bits(detail::to_bits(t) << 23);
   const float u = TP_FMA(s, TP_FMA(h * h, tail, h), TP_FMA(s, 0.5f, -0.5f));
-  return detail::with_sign(u / (u + 1.0f), x);
+  // For small u the quotient is only a correction: u - u^2 / (u + 1).
+  const float q = u / (u + 1.0f), small = TP_FMA(-u, q, u);
+  return detail::with_sign(u < 0.5f ? small : q, x);
 }
 
 // ---- logarithms ------------------------------------------------------------------------------------------------------
@@ -182,72 +186,16 @@ TP_MATH float erf(float x) {
   return detail::with_sign(t < 0.925f ? near_zero : large, x);
 }
 
-// ---- circular functions ----------------------------------------------------------------------------------------------
-
-namespace detail {
-// Up to here the short reduction by pi/2 is good; beyond it the block forms take the long one.
-#if TP_HAS_FMA
-inline constexpr float kTrigFastF = 0x1p17f;
-#else
-inline constexpr float kTrigFastF = 0x1p20f;
-#endif
-
-// x = n pi/2 + r; quadrant holds n in its low bits.
-struct TrigReducedF {
-  float r;
-  uint32_t quadrant;
-};
-TP_MATH TrigReducedF trig_reduce_fast(float x) {
-#if TP_HAS_FMA
-  const float t = TP_FMA(x, 0x1.45f306p-1f, kRounderF), n = t - kRounderF;
-  const float r = TP_FMA(n, 0x1.ee59dap-50f, TP_FMA(n, 0x1.777a5cp-25f, TP_FMA(n, -0x1.921fb6p+0f, x)));
-  return {r, to_bits(t)};
-#else
-  const double d = x, t = d * 0x1.45f306dc9c883p-1 + 0x1.8p52, n = t - 0x1.8p52;
-  const double r = (d - n * 0x1.921fb544p+0) - n * 0x1.0b4611a62633145p-34;
-  return {float(r), uint32_t(to_bits(t))};
-#endif
-}
-
-TP_MATH float sin_poly(float r, float s) {
-  return TP_FMA(r * s, horner(s, -0x1.9952eap-13f, 0x1.110776p-7f, -0x1.555546p-3f), r);
-}
-TP_MATH float cos_poly(float s) {
-  return TP_FMA(s, horner(s, 0x1.99e824p-16f, -0x1.6c0c28p-10f, 0x1.55554ap-5f, -0x1p-1f), 1.0f);
-}
-// The sine of the angle with quadrant number q: odd quadrants take the cosine, the upper two are negative.
-TP_MATH float sin_quadrant(float r, uint32_t q) {
-  const float s = r * r;
-  const float value = (q & 1) ? cos_poly(s) : sin_poly(r, s);
-  return from_bits(to_bits(value) ^ ((q & 2) << 30));
-}
-}  // namespace detail
-
-// Good for |x| <= detail::kTrigFastF only.
-TP_MATH float sin_fast(float x) {
-  const auto [r, q] = detail::trig_reduce_fast(x);
-  return x == 0 ? x : detail::sin_quadrant(r, q);
-}
-TP_MATH float cos_fast(float x) {
-  const auto [r, q] = detail::trig_reduce_fast(x);
-  return detail::sin_quadrant(r, q + 1);
-}
-
-TP_MATH float sin(float x) { return ::sinf(x); }
-TP_MATH float cos(float x) { return ::cosf(x); }
-TP_MATH float tan(float x) { return ::tanf(x); }
-TP_MATH float asin(float x) { return ::asinf(x); }
-TP_MATH float acos(float x) { return ::acosf(x); }
-TP_MATH float atan(float x) { return ::atanf(x); }
-TP_MATH float sinh(float x) { return ::sinhf(x); }
-TP_MATH float cosh(float x) { return ::coshf(x); }
-TP_MATH float asinh(float x) { return ::asinhf(x); }
-TP_MATH float acosh(float x) { return ::acoshf(x); }
-TP_MATH float atanh(float x) { return ::atanhf(x); }
-TP_MATH float erfc(float x) { return ::erfcf(x); }
 TP_MATH float pow(float x, float y) { return ::powf(x, y); }
-TP_MATH float atan2(float x, float y) { return ::atan2f(x, y); }
-TP_MATH float hypot(float x, float y) { return ::hypotf(x, y); }
+
+// ---- through float64 ------------------------------------------------------------------------------------------------
+
+TP_MATH float erfc(float x) { return float(erfc(double(x))); }
+TP_MATH float sinh(float x) { return float(sinh(double(x))); }
+TP_MATH float cosh(float x) { return float(cosh(double(x))); }
+TP_MATH float asinh(float x) { return float(asinh(double(x))); }
+TP_MATH float acosh(float x) { return float(acosh(double(x))); }
+TP_MATH float atanh(float x) { return float(atanh(double(x))); }
 
 }  // namespace m
 }  // namespace TP_ISA

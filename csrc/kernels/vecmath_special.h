@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
+#include "kernels/vecmath_trig.h"
 
 namespace tp {
 namespace TP_ISA {
@@ -10,13 +11,11 @@ namespace m {
 // ---- logistic and entropy family
 // -------------------------------------------------------------------------------------
 
-TP_MATH double sigmoid(double x) {
-  const double e = exp(-abs(x));
-  return (x < 0 ? e : 1.0) / (1.0 + e);
-}
 template <Real T>
 TP_MATH T log_sigmoid(T x) {
-  return (x < 0 ? x : T(0) * x) - log1p(exp(-abs(x)));
+  const T small = -log1p(exp(-abs(x)));
+  const T below = x + small;
+  return x < 0 ? below : small;
 }
 template <Real T>
 TP_MATH T xlogy(T x, T y) {
@@ -26,49 +25,46 @@ template <Real T>
 TP_MATH T xlog1py(T x, T y) {
   return x == 0 && y == y ? T(0) : x * log1p(y);
 }
-template <Real T>
-TP_MATH T logaddexp(T x, T y) {
-  const T larger = maximum(x, y);
-  const T sum = larger + log1p(exp(-abs(x - y)));
-  return x == y ? x + T(0.69314718055994530942) : isinf(larger) ? larger : sum;
+// Where the result nearly vanishes, float64 is good to 2 ulp of the larger argument, not of the result; float32 goes
+// through float64 and does not show it.
+TP_MATH double logaddexp(double x, double y) {
+  const double larger = maximum(x, y), sum = larger + log1p(exp(-abs(x - y)));
+  const double settled = x == y ? x + 0x1.62e42fefa39efp-1 : sum;
+  return isinf(larger) ? larger : settled;
 }
-template <Real T>
-TP_MATH T logaddexp2(T x, T y) {
-  const T larger = maximum(x, y);
-  const T sum = larger + log1p(exp2(-abs(x - y))) * T(1.4426950408889634074);
-  return x == y ? x + T(1) : isinf(larger) ? larger : sum;
+TP_MATH double logaddexp2(double x, double y) {
+  const double larger = maximum(x, y), sum = larger + log1p(exp2(-abs(x - y))) * 0x1.71547652b82fep+0;
+  const double settled = x == y ? x + 1.0 : sum;
+  return isinf(larger) ? larger : settled;
 }
+TP_MATH float logaddexp(float x, float y) { return float(logaddexp(double(x), double(y))); }
+TP_MATH float logaddexp2(float x, float y) { return float(logaddexp2(double(x), double(y))); }
 template <Real T>
 TP_MATH T entr(T x) {
   return x > 0 ? -x * log(x) : x == 0 ? T(0) : x < 0 ? -detail::kInf<T> : x;
 }
-// sin(pi x) / (pi x)
-TP_MATH double sinc(double x) {
-  const double t = x * 3.14159265358979323846;
-  return x == 0 ? 1.0 : isinf(x) ? 0.0 : sin(t) / t;
-}
-TP_MATH float sinc(float x) { return float(sinc(double(x))); }
-
 // ---- error-function family
 // -------------------------------------------------------------------------------------------
 
+// The normal distribution function. x^2 / 2 is formed exactly, where the square of x / sqrt(2) would not be.
 TP_MATH double ndtr(double x) {
-  const double t = x * 0.70710678118654752440;
-  return t < -0.5 ? 0.5 * erfc(-t) : t > 0.5 ? 1.0 - 0.5 * erfc(t) : 0.5 + 0.5 * erf(t);
+  const double magnitude = detail::magnitude(x), y = magnitude > 40.0 ? 40.0 : magnitude, t = y * 0x1.6a09e667f3bcdp-1;
+  const auto [hi, lo] = detail::two_product(y, 0.5 * y);
+  const double small = TP_FMA(-0.5 * t, detail::erf_small(t * t), 0.5 - 0.5 * t);
+  const double far = detail::times_exp_minus(0.5 * detail::erfcx(t), hi, lo), tail = t < 0.9 ? small : far;
+  const double above = 1.0 - tail;
+  return x < 0 ? tail : above;
+}
+// Below -1.27 the exponential part is taken out of the logarithm, so that nothing vanishes.
+TP_MATH double log_ndtr(double x) {
+  const double magnitude = detail::magnitude(x), a = magnitude > 1e100 ? 1e100 : magnitude, t = a * 0x1.6a09e667f3bcdp-1;
+  const double small = TP_FMA(-0.5 * t, detail::erf_small(t * t), 0.5 - 0.5 * t);
+  const bool near = t < 0.9;
+  const double scaled = 0.5 * detail::erfcx(t), square = 0.5 * magnitude * magnitude;
+  const double below = log(near ? small : scaled) - (near ? 0.0 : square), above = log1p(-ndtr(-magnitude));
+  return x < 0 ? below : above;
 }
 TP_MATH float ndtr(float x) { return float(ndtr(double(x))); }
-
-TP_MATH double log_ndtr(double x) {
-  if (x > -5) return x > 5 ? -ndtr(-x) : ::log(ndtr(x));
-  // Asymptotic series of the Mills ratio in 1/x^2.
-  const double s = 1 / (x * x);
-  double term = 1, sum = 1;
-  for (int k = 1; k <= 12; ++k) {
-    term *= -(2 * k - 1) * s;
-    sum += term;
-  }
-  return -0.5 * x * x - ::log(-x) - 0.91893853320467274178 + ::log(sum);
-}
 TP_MATH float log_ndtr(float x) { return float(log_ndtr(double(x))); }
 
 TP_MATH double erfinv(double y) {

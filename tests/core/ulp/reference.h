@@ -54,7 +54,7 @@ inline Big sinc(Big x) {
   const Big s = ::fabsl(r) <= 0.25L  ? ::sinl(kPi * r)
                 : ::fabsl(r) < 0.75L ? ::copysignl(::cosl(kPi * (0.5L - ::fabsl(r))), r)
                                      : ::copysignl(::sinl(kPi * (1 - ::fabsl(r))), r);
-  return s / (kPi * x);
+  return s == 0 ? 0 : s / (kPi * x);
 }
 
 inline Big ndtr(Big x) {
