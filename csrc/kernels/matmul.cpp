@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/modes.h"
 #include "core/parallel_for.h"
 #include "kernels/gemm.h"
 #include "kernels/staging.h"
@@ -134,22 +135,26 @@ bool rows_chain(const Operand& x, int64_t* stride) {
 void multiply(const Operand& a, const Operand& b, const Shape& batch, Storage& out, const Scalar& beta,
               const Scalar& alpha) {
   const int64_t count = product(batch);
+  // Many matrices times one: a single product over all rows, of a copy where they have no common stride.
+  int64_t stride = 0;
+  Storage dense;
+  const bool fold = count > 1 && is_broadcast(b) && a.s->dim() >= 2 && count * a.rows * a.cols == a.s->numel();
+  const bool chained = fold && rows_chain(a, &stride);
+  if (fold && !chained && b.cols * 4 >= a.rows) {
+    dense = contiguous(*a.s);
+    stride = a.cols;
+  }
+  const bool single = count == 1 || chained || dense.defined();
+  const Starts sa = single ? Starts() : starts(a, batch, count), sb = single ? Starts() : starts(b, batch, count);
+  modes::Unlocked unlocked(2.0 * double(count) * double(a.rows) * double(b.cols) * double(a.cols) > 1e7);
   with_type(out.dtype(), [&]<class T>(T) {
     const T al = scalar_to<T>(alpha), be = scalar_to<T>(beta);
     const MatRef<T> ra = a.ref<T>(), rb = b.ref<T>();
     T* c = out.data<T>();
     if (count == 1) return gemm<T>(a.rows, b.cols, a.cols, al, ra, rb, be, c, b.cols);
-    // Many matrices times one: a single product over all rows.
-    if (is_broadcast(b) && a.s->dim() >= 2 && product(batch) * a.rows * a.cols == a.s->numel()) {
-      int64_t stride;
-      if (rows_chain(a, &stride))
-        return gemm<T>(count * a.rows, b.cols, a.cols, al, {ra.p, stride, a.cs}, rb, be, c, b.cols);
-      if (b.cols * 4 >= a.rows) {
-        const Storage dense = contiguous(*a.s);
-        return gemm<T>(count * a.rows, b.cols, a.cols, al, {dense.data<T>(), a.cols, 1}, rb, be, c, b.cols);
-      }
-    }
-    const Starts sa = starts(a, batch, count), sb = starts(b, batch, count);
+    if (dense.defined())
+      return gemm<T>(count * a.rows, b.cols, a.cols, al, {dense.data<T>(), stride, 1}, rb, be, c, b.cols);
+    if (chained) return gemm<T>(count * a.rows, b.cols, a.cols, al, {ra.p, stride, a.cs}, rb, be, c, b.cols);
     gemm_batched<T>(count, a.rows, b.cols, a.cols, al, ra, sa.offsets(), rb, sb.offsets(), be, c);
   });
 }
@@ -361,6 +366,7 @@ Storage linear(const OpSchema& op, const Storage& input, const Storage& weight, 
       stride = in;
     }
   }
+  modes::Unlocked unlocked(2.0 * double(out.numel()) * double(in) > 1e7);
   with_type(work, [&]<class T>(T) {
     const MatRef<T> right =
         vector ? MatRef<T>{w.data<T>(), w.stride(0), 1} : MatRef<T>{w.data<T>(), w.stride(1), w.stride(0)};

@@ -1,0 +1,198 @@
+// Batch normalisation: statistics per channel of [N, C, ...], read as runs of `inner` elements, or as columns when there
+// is nothing behind the channels.
+#include <cmath>
+
+#include "kernels/norm.h"
+#include "kernels/norm_support.h"
+
+namespace tp::kernels {
+namespace {
+
+using std::int64_t;
+
+constexpr int64_t kColumns = 64;  // channels of one task when inner == 1
+
+Axis channels_of(const OpSchema& op, const Storage& input) {
+  if (TP_UNLIKELY(input.dim() < 2)) value_error(op.name, ": input needs sizes [N, C, ...]; it is ", input.sizes());
+  return axis_of(input.sizes(), 1);
+}
+
+/// f(first, end) over channels; tasks are blocks of neighbouring channels when inner == 1.
+template <class F>
+void over_channels(const Axis& a, double ns_each, const F& f) {
+  const double ns = ns_each * double(a.outer * a.inner);
+  if (a.inner == 1) {
+    const int64_t blocks = (a.n + kColumns - 1) / kColumns;
+    parallel_tiles(blocks, grain_for(ns * kColumns), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) f(i * kColumns, std::min(a.n, (i + 1) * kColumns));
+    });
+  } else {
+    parallel_tiles(a.n, grain_for(ns), f);
+  }
+}
+
+/// Mean and squared distances per channel: runs are combined by Chan's formula, so one pass reads the memory.
+template <class T>
+void batch_moments(const Axis& a, const T* x, T* mean, T* m2) {
+  const NormLoops<T>& l = norm_loops<T>();
+  over_channels(a, 0.25, [&](int64_t c0, int64_t c1) {
+    if (a.inner == 1) return l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0);
+    for (int64_t c = c0; c < c1; ++c) {
+      double mu = 0, m = 0;
+      for (int64_t o = 0; o < a.outer; ++o) {
+        T run_mu, run_m;
+        l.moments(a.inner, x + (o * a.n + c) * a.inner, &run_mu, &run_m);
+        const double d = double(run_mu) - mu;
+        mu += d / double(o + 1);
+        m += double(run_m) + d * d * double(a.inner) * double(o) / double(o + 1);
+      }
+      mean[c] = T(mu);
+      m2[c] = T(m);
+    }
+  });
+}
+
+template <class T>
+void move_running(const Storage& running, Dtype work, double momentum, const T* batch, T factor) {
+  if (!running.defined()) return;
+  Storage now = contiguous(cast(running, work));
+  if (now.block() == running.block()) {
+    // Already a contiguous value of the working dtype: updated where it lies.
+    T* r = now.data<T>();
+    for (int64_t c = 0; c < now.numel(); ++c) r[c] = T((1 - momentum) * r[c] + momentum * (batch[c] * factor));
+  } else {
+    T* r = now.data<T>();
+    for (int64_t c = 0; c < now.numel(); ++c) r[c] = T((1 - momentum) * r[c] + momentum * (batch[c] * factor));
+    Storage to = running;
+    copy_into(to, now);
+  }
+  running.bump_version();
+}
+
+}  // namespace
+
+std::array<Storage, 3> native_batch_norm(const OpSchema& op, const Storage& input, const Storage& weight,
+                                         const Storage& bias, const Storage& running_mean, const Storage& running_var,
+                                         bool training, double momentum, double eps) {
+  const Axis a = channels_of(op, input);
+  const Dtype result = real_float_dtype(op, input.dtype()), work = dtype_of(compute_type(result));
+  const Shape channels{a.n};
+  const Storage w = staged_param(op, "weight", weight, channels, work),
+                c = staged_param(op, "bias", bias, channels, work);
+  const Storage rm = staged_param(op, "running_mean", running_mean, channels, work);
+  const Storage rv = staged_param(op, "running_var", running_var, channels, work);
+  const int64_t count = a.outer * a.inner;
+  if (TP_UNLIKELY(training && count == 1))
+    value_error(op.name, ": training needs more than one value per channel; input is ", input.sizes());
+  if (TP_UNLIKELY(!training && !(rm.defined() && rv.defined())))
+    value_error(op.name, ": evaluation needs running_mean and running_var");
+  const Storage x = staged_float(input, result);
+  Storage out = empty(input.sizes(), work), mean = empty(channels, work), rstd = empty(channels, work);
+  with_float(work, [&]<class T>(T) {
+    T *pm = mean.data<T>(), *pr = rstd.data<T>();
+    if (training) {
+      {
+        modes::Unlocked unlocked(x.numel() > 100000);
+        batch_moments(a, x.data<T>(), pm, pr);
+      }
+      if (count > 0) {
+        move_running<T>(running_mean, work, momentum, pm, T(1));
+        move_running<T>(running_var, work, momentum, pr, T(1) / T(count - 1));
+      }
+      for (int64_t i = 0; i < a.n; ++i) pr[i] = T(1) / std::sqrt(pr[i] / T(count) + T(eps));
+    } else {
+      for (int64_t i = 0; i < a.n; ++i) {
+        pm[i] = rm.data<T>()[i];
+        pr[i] = T(1) / std::sqrt(rv.data<T>()[i] + T(eps));
+      }
+    }
+    const NormLoops<T>& l = norm_loops<T>();
+    const T *px = x.data<T>(), *pw = data_or_null<T>(w), *pb = data_or_null<T>(c);
+    T* to = out.data<T>();
+    Scratch<T> scale(a.n), shift(a.n);
+    for (int64_t i = 0; i < a.n; ++i) {
+      scale[i] = pr[i] * (pw ? pw[i] : T(1));
+      shift[i] = pb ? pb[i] : T(0);
+    }
+    modes::Unlocked unlocked(x.numel() > 100000);
+    if (a.inner == 1) {
+      parallel_for(0, a.outer, grain_for(0.15 * double(a.n)), [&](int64_t b, int64_t e) {
+        l.columns_affine(a.n, e - b, a.n, px + b * a.n, pm, scale.get(), shift.get(), to + b * a.n);
+      });
+    } else {
+      parallel_for(0, a.outer * a.n, grain_for(0.15 * double(a.inner)), [&](int64_t b, int64_t e) {
+        for (int64_t i = b; i < e; ++i) {
+          const int64_t ch = i % a.n;
+          l.affine(a.inner, px + i * a.inner, pm[ch], scale[ch], shift[ch], to + i * a.inner);
+        }
+      });
+    }
+  });
+  return {in_dtype(out, result), mean, rstd};
+}
+
+std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Storage& g, const Storage& input,
+                                                  const Storage& weight, const Storage& mean, const Storage& rstd,
+                                                  bool training, bool want_input, bool want_weight, bool want_bias) {
+  const Axis a = channels_of(op, input);
+  if (TP_UNLIKELY(!(g.sizes() == input.sizes())))
+    value_error(op.name, ": g must have sizes ", input.sizes(), "; it is ", g.sizes());
+  const Dtype result = real_float_dtype(op, input.dtype()), work = dtype_of(compute_type(result));
+  const Shape channels{a.n};
+  const Storage sg = staged_float(g, result), x = staged_float(input, result);
+  const Storage w = staged_param(op, "weight", weight, channels, work),
+                mu = staged_param(op, "mean", mean, channels, work);
+  const Storage rs = staged_param(op, "rstd", rstd, channels, work);
+  const Storage gx = want_input ? empty(input.sizes(), work) : Storage();
+  const Storage gw = want_weight ? empty(channels, work) : Storage(),
+                gb = want_bias ? empty(channels, work) : Storage();
+  with_float(work, [&]<class T>(T) {
+    const NormLoops<T>& l = norm_loops<T>();
+    const T *pg = sg.data<T>(), *px = x.data<T>(), *pw = data_or_null<T>(w), *pm = mu.data<T>(), *pr = rs.data<T>();
+    T *to = mutable_or_null<T>(gx), *to_w = mutable_or_null<T>(gw), *to_b = mutable_or_null<T>(gb);
+    const T count = T(a.outer * a.inner);
+    Scratch<T> scratch(5 * a.n);
+    T *s = scratch.get(), *sx = s + a.n, *ka = sx + a.n, *kb = ka + a.n, *kc = kb + a.n;
+    modes::Unlocked unlocked(x.numel() > 100000);
+    over_channels(a, 0.6, [&](int64_t c0, int64_t c1) {
+      // Gradient sums and the gradient itself of a channel in one task: its second reading comes from cache.
+      if (a.inner == 1) {
+        l.columns_slope_sums(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, s + c0, sx + c0);
+      } else {
+        for (int64_t c = c0; c < c1; ++c) {
+          double total = 0, total_x = 0;
+          for (int64_t o = 0; o < a.outer; ++o) {
+            T v, vx;
+            const int64_t at = (o * a.n + c) * a.inner;
+            l.slope_sums(a.inner, pg + at, px + at, pm[c], &v, &vx);
+            total += double(v);
+            total_x += double(vx);
+          }
+          s[c] = T(total);
+          sx[c] = T(total_x);
+        }
+      }
+      for (int64_t c = c0; c < c1; ++c) {
+        if (to_w) to_w[c] = sx[c] * pr[c];
+        if (to_b) to_b[c] = s[c];
+        const T k = pr[c] * (pw ? pw[c] : T(1));
+        ka[c] = k;
+        kb[c] = training ? -k * sx[c] * pr[c] * pr[c] / count : T(0);
+        kc[c] = training ? -k * s[c] / count : T(0);
+      }
+      if (!to) return;
+      if (a.inner == 1)
+        return l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
+      for (int64_t c = c0; c < c1; ++c)
+        for (int64_t o = 0; o < a.outer; ++o) {
+          const int64_t at = (o * a.n + c) * a.inner;
+          l.combine(a.inner, pg + at, px + at, pm[c], ka[c], kb[c], kc[c], to + at);
+        }
+    });
+  });
+  const auto back = [](const Storage& s, Dtype d) { return s.defined() ? in_dtype(s, d) : s; };
+  const Dtype param = weight.defined() ? weight.dtype() : result;
+  return {back(gx, result), back(gw, param), back(gb, param)};
+}
+
+}  // namespace tp::kernels
