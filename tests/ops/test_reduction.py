@@ -1,0 +1,113 @@
+"""Reductions and scans beyond the generated tables: ties, zeros, empties, every way of naming dimensions."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorplay as tp
+
+F64 = tp.float64
+
+
+def leaf(v):
+    return tp.tensor(v, dtype=F64, requires_grad=True)
+
+
+def grads(f, *xs):
+    return [g.tolist() for g in tp.autograd.grad(f(*xs).sum(), xs)]
+
+
+def test_sum_names_dimensions_as_int_tuple_none_and_negative():
+    x = tp.arange(24, dtype=F64).reshape(2, 3, 4)
+    a = x.numpy()
+    assert x.sum().item() == a.sum()
+    assert x.sum(1).tolist() == a.sum(1).tolist()
+    assert x.sum((0, -1), keepdim=True).tolist() == a.sum((0, 2), keepdims=True).tolist()
+    assert tp.sum(x, dim=None).item() == a.sum()
+    with pytest.raises(IndexError, match="sum"):
+        x.sum(3)
+
+
+def test_sum_of_integers_is_int64_and_of_halves_keeps_its_dtype():
+    assert tp.ones(3, dtype=tp.int8).sum().dtype == tp.int64
+    assert tp.ones(3, dtype=tp.bool).sum().item() == 3
+    assert tp.ones(3, dtype=tp.float16).sum().dtype == tp.float16
+
+
+def test_long_sums_do_not_lose_digits():
+    x = tp.full((1 << 22,), 0.1, dtype=tp.float32)
+    assert abs(x.sum().item() - 0.1 * (1 << 22)) < 1.0
+
+
+def test_empty_reductions():
+    e = tp.zeros(0, 3, dtype=F64)
+    assert e.sum(0).tolist() == [0.0] * 3
+    assert e.prod(0).tolist() == [1.0] * 3
+    assert e.any().item() is False and e.all().item() is True
+    assert math.isnan(e.mean().item())
+    for f in (tp.amax, tp.argmax):
+        with pytest.raises((RuntimeError, IndexError, ValueError)):
+            f(e)
+
+
+def test_product_with_zeros_to_second_order():
+    assert grads(lambda x: x.prod(), leaf([5.0, 0.0, 2.0, 3.0])) == [[0.0, 30.0, 0.0, 0.0]]
+    assert grads(lambda x: x.prod(), leaf([0.0, 7.0, 0.0])) == [[0.0, 0.0, 0.0]]
+    assert tp.autograd.gradgradcheck(lambda x: x.prod(), (leaf([2.0, 0.0, 3.0]),))
+
+
+def test_cumprod_with_zeros():
+    assert grads(lambda x: x.cumprod(0), leaf([3.0, 0.0, 2.0, 4.0])) == [[1.0, 33.0, 0.0, 0.0]]
+    assert tp.autograd.gradgradcheck(lambda x: x.cumprod(0), (leaf([2.0, 0.0, 3.0]),))
+
+
+def test_ties_share_and_indices_take_all():
+    assert grads(lambda x: x.max(), leaf([2.0, 1.0, 2.0])) == [[0.5, 0.0, 0.5]]
+    assert grads(lambda x: x.amin(0), leaf([1.0, 1.0, 2.0])) == [[0.5, 0.5, 0.0]]
+    x = leaf([2.0, 1.0, 2.0])
+    values, indices = x.max(0)
+    (g,) = tp.autograd.grad(values, x)
+    assert g[indices].item() == 1.0 and g.sum().item() == 1.0
+
+
+def test_max_has_three_forms_and_named_results():
+    x = tp.tensor([[1.0, 5.0], [7.0, 2.0]])
+    assert x.max().item() == 7.0
+    r = x.max(dim=1)
+    assert r.values.tolist() == [5.0, 7.0] and r.indices.tolist() == [1, 0]
+    assert tp.max(x, tp.zeros(2, 2) + 4).tolist() == [[4.0, 5.0], [7.0, 4.0]]
+
+
+def test_nan_wins_in_maximum():
+    x = tp.tensor([1.0, math.nan, 3.0])
+    assert math.isnan(x.max().item()) and x.argmax().item() == 1
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, math.inf, -math.inf, 0.5])
+def test_norms(order):
+    a = np.array([[3.0, -4.0, 1.0], [0.5, 2.0, -2.0]])
+    got = tp.linalg.vector_norm(tp.tensor(a), order, 1).numpy()
+    if order == 0.5:
+        want = (np.abs(a) ** 0.5).sum(1) ** 2
+    else:
+        want = np.linalg.norm(a, order, 1)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert tp.autograd.gradcheck(lambda x: tp.linalg.vector_norm(x, order, 1), (leaf(a),))
+
+
+def test_norm_at_the_origin_has_the_zero_subgradient():
+    for order in (1, 2, 3, math.inf):
+        assert grads(lambda x, p=order: tp.linalg.vector_norm(x, p), leaf([0.0, 0.0])) == [[0.0, 0.0]]
+
+
+def test_deviation_of_one_element():
+    x = leaf([5.0])
+    assert math.isnan(x.std().item()) and math.isnan(grads(lambda x: x.std(), x)[0][0])
+    assert grads(lambda x: x.std(correction=0), x) == [[0.0]]
+    assert x.var(0, False).item() == 0.0 and math.isnan(x.var(True).item())
+
+
+def test_sum_reduces_broadcasts_of_any_kind():
+    a, b = leaf([[1.0], [2.0]]), leaf([1.0, 2.0, 3.0])
+    ga, gb = tp.autograd.grad((a * b).sum(), (a, b))
+    assert ga.tolist() == [[6.0], [6.0]] and gb.tolist() == [3.0, 3.0, 3.0]
