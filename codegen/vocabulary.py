@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .cpp_types import BOOL, DIMS, DTYPE, INT, SCALAR, TENSOR, TENSORS
+from .cpp_types import BOOL, DIMS, DTYPE, INT, SCALAR, STR, TENSOR, TENSORS
 from .model import REQUIRED, Base, Type
 
 INT_OPT = Type(Base.INT, optional=True)
@@ -37,50 +37,53 @@ def _h(name: str, result: Type, *params: tuple[str, Type] | tuple[str, Type, Any
     return Helper(name, tuple(Param(*p) for p in params), result, template)
 
 
-HELPERS: dict[str, Helper] = {
-    h.name: h
-    for h in (
-        # Metadata.
-        _h("shape", DIMS, ("x", TENSOR)),
-        _h("dtype", DTYPE, ("x", TENSOR)),
-        _h("ndim", INT, ("x", TENSOR)),
-        _h("numel", INT, ("x", TENSOR)),
-        _h("size", INT, ("x", TENSOR), ("dim", INT)),
-        _h("len", INT, ("x", TENSORS)),
-        _h("reduced_count", INT, ("sizes", DIMS), ("dim", DIMS_OPT)),
-        _h("negative", DIMS, ("dims", DIMS)),
-        _h("dims_of", DIMS, ("dim", INT_OPT)),
-        _h("flatten_shape", DIMS, ("sizes", DIMS), ("start", INT), ("end", INT)),
-        _h("tile_shape", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
-        _h("tile_dims", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
-        _h("trailing_pads", DIMS, ("small", DIMS), ("large", DIMS)),
-        _h("along_shape", DIMS, ("sizes", DIMS), ("other", DIMS), ("dim", INT)),
-        _h("broadcast_shape", DIMS, ("a", DIMS), ("b", DIMS)),
-        _h("dtype_or", DTYPE, ("dtype", DTYPE_OPT), ("x", TENSOR)),
-        _h("class_dim", INT, ("sizes", DIMS)),
-        _h("class_shape", DIMS, ("sizes", DIMS)),
-        _h("reduction_code", INT, ("reduction", STR)),
-        _h("is_floating", BOOL, ("x", TENSOR)),
-        _h("is_contiguous", BOOL, ("x", TENSOR)),
-        _h("invert_permutation", DIMS, ("dims", DIMS)),
-        _h("real_dtype", DTYPE, ("dtype", DTYPE)),
-        # Tensors from nothing but sizes.
-        _h("zeros", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
-        _h("ones", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
-        _h("full", TENSOR, ("sizes", DIMS), ("value", SCALAR), ("dtype", DTYPE_OPT, None), template=True),
-        # Sizes of gradients.
-        _h("sum_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
-        _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
-        _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
-        _h("restore_dims", TENSOR, ("x", TENSOR), ("dim", DIMS_OPT), ("keepdim", BOOL, False)),
-        _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
-        _h("split_like", TENSORS, ("x", TENSOR), ("tensors", TENSORS), ("dim", INT)),
-        _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
-        _h("conj_of", TENSOR, ("x", TENSOR)),
-        _h("mT", TENSOR, ("x", TENSOR)),
-        _h("mH", TENSOR, ("x", TENSOR)),
-    )
-}
+_ALL = (
+    # Metadata.
+    _h("shape", DIMS, ("x", TENSOR)),
+    _h("dtype", DTYPE, ("x", TENSOR)),
+    _h("ndim", INT, ("x", TENSOR)),
+    _h("numel", INT, ("x", TENSOR)),
+    _h("size", INT, ("x", TENSOR), ("dim", INT)),
+    _h("len", INT, ("x", TENSORS)),
+    _h("len", INT, ("x", DIMS)),
+    _h("reduced_count", INT, ("sizes", DIMS), ("dim", DIMS_OPT)),
+    _h("negative", DIMS, ("dims", DIMS)),
+    _h("dims_of", DIMS, ("dim", INT_OPT)),
+    _h("flatten_shape", DIMS, ("sizes", DIMS), ("start", INT), ("end", INT)),
+    _h("tile_shape", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
+    _h("tile_dims", DIMS, ("sizes", DIMS), ("repeats", DIMS)),
+    _h("trailing_pads", DIMS, ("small", DIMS), ("large", DIMS)),
+    _h("along_shape", DIMS, ("sizes", DIMS), ("other", DIMS), ("dim", INT)),
+    _h("broadcast_shape", DIMS, ("a", DIMS), ("b", DIMS)),
+    _h("dtype_or", DTYPE, ("dtype", DTYPE_OPT), ("x", TENSOR)),
+    _h("class_dim", INT, ("sizes", DIMS)),
+    _h("class_shape", DIMS, ("sizes", DIMS)),
+    _h("reduction_code", INT, ("reduction", STR)),
+    _h("is_floating", BOOL, ("x", TENSOR)),
+    _h("is_contiguous", BOOL, ("x", TENSOR)),
+    _h("invert_permutation", DIMS, ("dims", DIMS)),
+    _h("real_dtype", DTYPE, ("dtype", DTYPE)),
+    # Tensors from nothing but sizes.
+    _h("zeros", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
+    _h("ones", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
+    _h("full", TENSOR, ("sizes", DIMS), ("value", SCALAR), ("dtype", DTYPE_OPT, None), template=True),
+    # Sizes of gradients.
+    _h("sum_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
+    _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
+    _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+    _h("restore_dims", TENSOR, ("x", TENSOR), ("dim", DIMS_OPT), ("keepdim", BOOL, False)),
+    _h("restore_dims", TENSOR, ("x", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
+    _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
+    _h("split_like", TENSORS, ("x", TENSOR), ("tensors", TENSORS), ("dim", INT)),
+    _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
+    _h("conj_of", TENSOR, ("x", TENSOR)),
+    _h("mT", TENSOR, ("x", TENSOR)),
+    _h("mH", TENSOR, ("x", TENSOR)),
+)
+# Several of a name are overloads, tried in order.
+HELPERS: dict[str, tuple[Helper, ...]] = {}
+for _helper in _ALL:
+    HELPERS[_helper.name] = (*HELPERS.get(_helper.name, ()), _helper)
 # What a call of `shape(x)`, `ndim(x)`, `size(x, d)`... needs of a saved tensor: its sizes, or its dtype.
 SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size"})
 DTYPE_ONLY = frozenset({"dtype"})

@@ -71,6 +71,20 @@ Shape restored_shape(const Shape& sizes, const std::optional<Dims>& dim, bool ke
   return product(full) == product(sizes) ? full : sizes;
 }
 
+std::vector<Storage> unsaved_storages(Node& node, std::span<const SavedValue> saved, const char* name) {
+  std::vector<Storage> out(saved.size());
+  for (std::size_t i = 0; i < saved.size(); ++i)
+    if (saved[i].saved() || saved[i].released()) out[i] = saved[i].get(node, name);
+  return out;
+}
+std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> saved, const char* name, int first_edge) {
+  std::vector<TensorRef> out(saved.size());
+  for (std::size_t i = 0; i < saved.size(); ++i)
+    if (saved[i].saved() || saved[i].released())
+      out[i] = saved[i].tensor(node, name, first_edge < 0 ? Edge() : node.next_edges()[std::size_t(first_edge) + i]);
+  return out;
+}
+
 TensorRef plus(TensorRef a, TensorRef b) {
   if (!a) return b;
   if (!b) return a;

@@ -48,6 +48,7 @@ template <class V>
 std::int64_t len(std::span<const V> x) {
   return std::int64_t(x.size());
 }
+inline std::int64_t len(const Dims& d) { return d.size(); }
 TP_API std::vector<Shape> shapes_of(std::span<const TensorRef> tensors);
 /// The permutation that undoes `dims`.
 TP_API Dims invert_permutation(const Dims& dims);
@@ -100,10 +101,6 @@ V restore_dims(const V& x, const std::optional<Dims>& dim, bool keepdim) {
   Shape sizes = restored_shape(shape(x), dim, keepdim);
   return sizes == shape(x) ? x : reshape(x, sizes);
 }
-template <class V>
-V expand_reduced(const V& g, const Shape& sizes, const std::optional<Dims>& dim, bool keepdim) {
-  return expand_to<V>(restore_dims<V>(g, dim, keepdim), sizes);
-}
 
 /// g itself, or zeros where that output got no gradient.
 inline Storage or_zeros(const Storage& g, const Storage& like) {
@@ -111,6 +108,18 @@ inline Storage or_zeros(const Storage& g, const Storage& like) {
 }
 inline TensorRef or_zeros(const TensorRef& g, const Storage& like) {
   return g ? g : wiring::wrap(zeros_storage(like.sizes(), like.dtype()));
+}
+
+/// A saved list of tensors; absent ones stay absent. `first_edge`: where the list's edges begin, -1 when it has none.
+TP_API std::vector<Storage> unsaved_storages(Node& node, std::span<const SavedValue> saved, const char* name);
+TP_API std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> saved, const char* name,
+                                              int first_edge);
+template <class V>
+std::vector<V> unsaved(Node& node, std::span<const SavedValue> saved, const char* name, int first_edge) {
+  if constexpr (std::is_same_v<V, Storage>)
+    return unsaved_storages(node, saved, name);
+  else
+    return unsaved_tensors(node, saved, name, first_edge);
 }
 
 // ---- tangents --------------------------------------------------------------------------------------------------------

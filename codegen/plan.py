@@ -1,0 +1,184 @@
+"""The plan of generated/: shards, and everything each of them holds. Every decision is made here or in plan_*.py.
+
+`plan(file, kernels)` turns the checked model into records that the templates print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from . import cpp_types as C
+from .model import Diff, Entry, OpFile, Overload
+from .plan_backward import Backward
+from .plan_loops import Loop
+from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
+from .plan_terms import Ops, TermError, Terms, Use, Value
+from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
+
+SHARD_SIZE = 40
+
+
+def shards_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Family by family; a family of more than SHARD_SIZE entries is split evenly, in alphabetical order."""
+    families: dict[str, list[Entry]] = {}
+    for e in entries:
+        families.setdefault(e.family.name, []).append(e)
+    out: dict[str, list[Entry]] = {}
+    for family in sorted(families):
+        items = sorted(families[family], key=lambda e: e.op)
+        parts = -(-len(items) // SHARD_SIZE)
+        if parts == 1:
+            out[family] = items
+            continue
+        # Cut by first letters at fixed shares: an entry more or less moves few others.
+        size = -(-len(items) // parts)
+        for k in range(parts):
+            out[f"{family}_{k + 1}"] = items[k * size : (k + 1) * size]
+    return out
+
+
+def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | None = None) -> Plan:
+    """`kernels`: declared kernels and their headers. `base`: ops of another library that formulas may call."""
+    known = dict(base.by_name if base else {}) | file.by_name
+    ops = Ops(known)
+    where: dict[str, str] = {}
+    grouped = shards_of(e for e in file.entries)
+    for shard, entries in grouped.items():
+        where |= {e.op: shard for e in entries}
+    shards = []
+    faults: list[PlanFault] = []
+    for shard, entries in grouped.items():
+        ctx = Context(ops, kernels or {}, shard)
+        plans: list[OverloadPlan] = []
+        headers: set[str] = set()
+        for e in entries:
+            if e.python is not None:
+                continue
+            for o in e.overloads:
+                try:
+                    plans.append(plan_overload(e, o, ctx))
+                except Fault as f:
+                    faults.append(f.fault)
+                    continue
+                headers |= kernel_headers(e, o, ctx)
+        uses = {u for p in plans for u in p.uses if where.get(u.op) != shard}
+        shards.append(
+            Shard(
+                shard, entries[0].family.name, tuple(plans), declarations(uses, known), tuple(sorted(headers)),
+                tuple(e.op for e in entries),
+            )
+        )  # fmt: skip
+    return Plan(tuple(shards), tuple(faults))
+
+
+def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:
+    name = o.kernel or e.op
+    return {ctx.kernels[k] for k in (name, name + "_") if k in ctx.kernels}
+
+
+def declarations(uses: set[Use], known: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Functions of other shards, declared where they are called: no header of theirs is included."""
+    out = []
+    for u in sorted(uses):
+        sig = known[u.op].overloads[u.overload].sig
+        worlds = ("Storage", "TensorRef") if sig.tensor_args else ("Storage",)
+        for world in worlds:
+            name = C.cpp_name(u.op) if sig.tensor_args else f"make_{u.op}"
+            out.append(f"{C.result_type(sig.results, world)} {name}({C.params_text(sig.args, world)});")
+    return tuple(out)
+
+
+def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
+    x = OverloadNames(e, o)
+    elementwise = Elementwise(x) if e.elementwise else None
+    loops: list[Loop] = []
+    specs: list[Spec] = []
+    loop = spec = None
+    if elementwise is not None and x.has_loop:
+        loop, spec = elementwise.forward()
+        loops.append(loop)
+        specs.append(spec)
+    backward = Backward(x, ctx, elementwise)
+    for f in backward.formulas.values():
+        if f.loop is not None and f.spec is not None:
+            loops.append(f.loop)
+            specs.append(f.spec)
+    forward = Forward(x, ctx, elementwise, loop, spec)
+    call, set_tangent = backward.tangent()
+    record = backward.record() if x.has_node else []
+    functions = [forward.storage(), forward.tensor(record, call)]
+    if e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional:
+        functions.append(
+            forward.inplace(backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else [])
+        )
+    if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
+        functions.append(forward.out())
+    helpers = list(backward.helpers)
+    uses = set(backward.uses)
+    if x.composed:
+        f, used = compose(x, ctx)
+        helpers.append(f)
+        uses |= used
+    if set_tangent is not None:
+        helpers.append(set_tangent)
+    node = backward.node() if x.has_node else None
+    return OverloadPlan(
+        op=e.op, index=o.index, title=o.sig.text or e.op, notes=notes(x, backward), schema=x.schema,
+        own_schema="" if x.has_node else x.schema_init, node=node, specs=tuple(specs), loops=tuple(loops),
+        helpers=tuple(helpers), functions=tuple(functions), methods=backward.methods() if x.has_node else (),
+        uses=tuple(sorted(uses)),
+    )  # fmt: skip
+
+
+def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
+    """The op as a template over both worlds: named values in order, the results last."""
+    scope: dict[str, Value] = {}
+    for a in x.sig.args:
+        scope[a.name] = Value(C.cpp_name(a.name), a.type)
+    first = next((C.cpp_name(a.name) for a in x.singles if not a.type.optional), "")
+    body: list[str] = []
+    used: set[Use] = set()
+    results = {r.name for r in x.results}
+    single_last = len(x.results) == 1
+    for k, (name, f) in enumerate(x.o.compose):
+        terms = Terms(ctx.ops, dict(scope), "V", f"dtype({first})" if first else "")
+        try:
+            v = terms.walk(f.node)
+            if name in results and v.type.base is not C.TENSOR.base:
+                r = next(r for r in x.results if r.name == name)
+                v = Value(terms.to(v, r.type, f.node), r.type)
+        except TermError as e:
+            raise x.fault(f"compose '{name}'", e.message, f.loc.at(*e.span)) from None
+        used |= terms.used
+        if single_last and name in results and k == len(x.o.compose) - 1:
+            body.append(f"return {v.text};")
+        else:
+            var = C.cpp_name(name)
+            body.append(f"const auto {var} = {v.text};")
+            scope[name] = Value(var, v.type)
+    if not single_last:
+        body.append(f"return {{{', '.join(C.cpp_name(r.name) for r in x.results)}}};")
+    head = f"{C.result_type(x.results, 'V')} {x.base}_compose({C.params_text(x.sig.args, 'V')})"
+    return Function(head, tuple(body), template=True), used
+
+
+def notes(x: OverloadNames, b: Backward) -> tuple[str, ...]:
+    """What a reader of the generated file wants to know: the formulas, and what is saved for them."""
+    out = []
+    if x.o.expr is not None:
+        out.append(f"{x.results[0].name} = {x.o.expr.text}")
+    for name, f in x.o.compose:
+        out.append(f"{name} = {f.text}")
+    for a in x.recorded:
+        d = x.o.deriv[a.name]
+        if d.kind is Diff.ZERO:
+            out.append(f"d {a.name}: zero")
+        elif d.kind is Diff.TODO:
+            out.append(f"d {a.name}: missing, {d.why}")
+        elif a.name in b.formulas:
+            what = "d" if b.is_partial(a.name) else "vjp"
+            out.append(f"{what} {a.name} = {b.formulas[a.name].text}")
+    if x.has_node:
+        kept = [*b.slots.tensors, *b.slots.lists, *(f"shape of {n}" for n in b.slots.shapes), *b.slots.attrs]
+        out.append(f"saves: {', '.join(kept) or 'nothing'}")
+    return tuple(out)

@@ -1,0 +1,571 @@
+"""Element loops: which compute types an expression has a loop for, and its C++ text over one element.
+
+Everything is typed here: T (the loop's type), R (its real type), bool. Knows nothing of ops, tensors or gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import cpp_types as C
+from .derive import cse
+from .formula import (
+    Binary, Bool, BoolOp, Call, Compare, Name, Node, NoneLit, Num, Str, Unary, children, names, substitute, walk,
+)  # fmt: skip
+from .functions import CONSTANTS, FUNCTIONS
+from .model import Base, Type
+from .simplify import expand
+
+# The order of the table in csrc/core/dtype.h.
+COMPUTE = ("B8", "I32", "I64", "U64", "F32", "F64", "C64", "C128")
+CPP = ("bool", "std::int32_t", "std::int64_t", "std::uint64_t", "float", "double", "c64", "c128")
+_BOOL, _INT, _FLOAT, _COMPLEX = {"B8"}, {"I32", "I64", "U64"}, {"F32", "F64"}, {"C64", "C128"}
+_ALL = _BOOL | _INT | _FLOAT | _COMPLEX
+_REAL = _BOOL | _INT | _FLOAT
+# dtype of an entry -> compute type that serves it
+SERVES = {
+    "bool": ("B8",), "u8": ("I32",), "i8": ("I32",), "i16": ("I32",), "i32": ("I32",), "i64": ("I64", "U64"), "f16": ("F32",),
+    "bf16": ("F32",), "f32": ("F32",), "f64": ("F64",), "c64": ("C64",), "c128": ("C128",),
+}  # fmt: skip
+
+# What csrc/kernels/vecmath*.h has beyond the real floating types.
+_COMPLEX_FUNCTIONS = frozenset(
+    "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh abs angle expm1 log1p log2 log10 exp2 "
+    "reciprocal rsqrt sigmoid sinc square conj real imag sgn isnan isinf isfinite xlogy where logical_not logical_and "
+    "logical_or logical_xor bool float strong_mul".split()
+)
+_SIGNED_FUNCTIONS = frozenset("copysign".split())
+_INTEGER_FUNCTIONS = frozenset(
+    "maximum minimum fmax fmin square floor ceil round trunc conj real isnan isinf isfinite heaviside abs sign signbit fmod "
+    "gcd lcm where clamp logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor "
+    "bitwise_left_shift bitwise_right_shift isposinf isneginf int bool sgn frac imag".split()
+)
+_BOOL_FUNCTIONS = _INTEGER_FUNCTIONS - {"frac"}
+_RENAMED = {
+    "bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bit_xor", "bitwise_left_shift": "shl",
+    "bitwise_right_shift": "shr", "bitwise_not": "bit_not",
+}  # fmt: skip
+_TO_BOOL = frozenset({"isnan", "isinf", "isfinite", "signbit", "isposinf", "isneginf"})
+_TO_REAL = frozenset({"abs", "real", "imag", "angle"})
+_OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_OPERATOR_FUNCTIONS = {
+    "//": "floor_divide", "%": "remainder", "&": "bit_and", "|": "bit_or", "^": "bit_xor", "<<": "shl", ">>": "shr",
+}  # fmt: skip
+_BITWISE = frozenset("&|^")
+
+
+class LoopError(Exception):
+    """An expression that has no loop."""
+
+    def __init__(self, message: str, node: Node) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+@dataclass(frozen=True)
+class LoopParam:
+    """A scalar of the loop: how the loop reads it and what the op passes."""
+
+    decl: str  # const T alpha = scalar_to<T>(params[0]);
+    argument: str  # C++ expression over the op's arguments
+
+
+@dataclass(frozen=True)
+class LoopInput:
+    name: str
+    ctype: str  # T or bool
+
+
+@dataclass(frozen=True)
+class Loop:
+    name: str  # C++ function and, in camel case, the enumerator
+    comment: str
+    out: str  # type of the output element: T, real_t<T>, bool
+    inputs: tuple[LoopInput, ...]
+    params: tuple[LoopParam, ...]
+    lets: tuple[str, ...]  # statements before the loop
+    body: tuple[str, ...]  # statements per element before the last
+    value: str
+    table: tuple[str, ...]  # per compute type: an instantiation or nullptr
+    unused_params: bool = False
+
+    @property
+    def enumerator(self) -> str:
+        return "k" + C.pascal(self.name)
+
+
+def is_mask_use(name: str, n: Node, boolean: bool = False) -> bool:
+    """Whether every use of the name stands where a truth value is asked for."""
+    match n:
+        case Name(id=i):
+            return i != name or boolean
+        case Call(func="where", args=(c, a, b)):
+            return is_mask_use(name, c, True) and is_mask_use(name, a, boolean) and is_mask_use(name, b, boolean)
+        case BoolOp(args=args):
+            return all(is_mask_use(name, a, True) for a in args)
+        case Unary(op="not", arg=a):
+            return is_mask_use(name, a, True)
+    return all(is_mask_use(name, c) for c in children(n))
+
+
+def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[str]:
+    """Compute types for which every function and operator of the expression has a form."""
+    ok = set(_ALL)
+    for x in walk(n):
+        match x:
+            case Call(func=f):
+                here = set(_FLOAT)
+                if f in _COMPLEX_FUNCTIONS:
+                    here |= _COMPLEX
+                if f in _INTEGER_FUNCTIONS or f in _SIGNED_FUNCTIONS:
+                    here |= _INT
+                if f in _SIGNED_FUNCTIONS:
+                    here -= {"U64"}
+                if f in _BOOL_FUNCTIONS:
+                    here |= _BOOL
+                if f in FUNCTIONS and FUNCTIONS[f].kind == "int" and f != "int":
+                    here &= _BOOL | _INT
+                ok &= here
+            case Compare(op=op, left=a, right=b) if op in ("<", "<=", ">", ">="):
+                if _value_names(x, types):
+                    ok &= _REAL
+            case Binary(op="/"):
+                if _value_names(x, types):
+                    ok &= _FLOAT | _COMPLEX
+            case Binary(op="**", right=Num(value=e)) if isinstance(e, int) and e >= 0:
+                pass
+            case Binary(op="**", right=Num()):
+                ok &= _FLOAT | _COMPLEX
+            case Binary(op=("//" | "%")):
+                ok &= _REAL
+            case Binary(op=("&" | "|" | "^" | "<<" | ">>")) | Unary(op="~"):
+                ok &= _BOOL | _INT
+            case Unary(op="-"):
+                if _value_names(x, types):
+                    ok -= {"B8"}
+            case Num(value=float() as v) if math.isfinite(v) and not v.is_integer():
+                ok &= _FLOAT | _COMPLEX
+            case Num(value=float()):
+                ok &= _FLOAT | _COMPLEX
+            case Num(value=complex()):
+                ok &= _COMPLEX | _FLOAT
+            case Name(id=("pi" | "e" | "inf" | "nan")):
+                ok &= _FLOAT | _COMPLEX
+            case Name(id=i) if i in types and types[i].base is Base.FLOAT:
+                ok &= _FLOAT | _COMPLEX
+    return ok
+
+
+def _value_names(n: Node, types: Mapping[str, Type]) -> bool:
+    return any(i not in types or types[i].has_tensor or types[i].base in (Base.SCALAR, Base.FLOAT) for i in names(n))
+
+
+@dataclass(frozen=True)
+class _Text:
+    text: str
+    kind: str  # T value, R real of T, B bool, N number literal
+    atom: bool = True
+    value: float | int | complex | bool | None = None  # of N
+
+    @property
+    def wrapped(self) -> str:
+        return self.text if self.atom else f"({self.text})"
+
+
+class LoopBuilder:
+    """Builds loops of one op. `types` are the op's arguments; tensors (and results, g) are elements."""
+
+    def __init__(self, types: Mapping[str, Type], masks: frozenset[str], suffix: str = "") -> None:
+        """`suffix` is put behind arguments that the op passes: members of a node end in an underscore."""
+        self.types = types
+        self.masks = masks
+        self.suffix = suffix
+        self.static_text = StaticText(types, suffix)
+
+    def build(
+        self, name: str, comment: str, expr: Node, inputs: tuple[str, ...], out: str, allowed: set[str],
+        strong_g: bool = False, conj: bool = False,
+    ) -> Loop:  # fmt: skip
+        """A loop over `expr`; with strong_g the value is strong_mul(conj(expr), g)."""
+        expr = expand(expr)
+        (lets, (body,)) = cse([expr])
+        self.params: dict[str, LoopParam] = {}
+        self.static: dict[Node, str] = {}
+        self.locals: dict[str, str] = {}
+        self.pre: list[str] = []
+        ok = supported(expr, self.types, self.masks) & allowed
+        if not ok:
+            raise LoopError(f"no compute type has a loop for it ({', '.join(sorted(allowed)) or 'none allowed'})", expr)
+        self.reads = set()
+        statements: list[str] = []
+        # A shared subexpression of static arguments alone is hoisted where it is used.
+        for i, (let, value) in enumerate(lets):
+            if self.is_static(value):
+                static_value = value
+                body = substitute(body, {let: static_value})
+                lets = [(m, substitute(v, {let: static_value})) for m, v in lets]
+            else:
+                value = lets[i][1]
+                t = self.emit(value)
+                self.locals[let] = t.kind if t.kind != "N" else "T"
+                ctype = {"T": "T", "R": "R", "B": "bool", "N": "T"}[t.kind]
+                statements.append(f"const {ctype} {let} = {t.text if t.kind != 'N' else self.typed(t, 'T')};")
+        t = self.emit(body)
+        if strong_g:
+            self.reads.add("g")
+            d = self.cast(t, "T")
+            value_text = f"strong_mul({'m::conj(' + d + ')' if conj else d}, {self.element('g')})"
+        elif out == "bool":
+            value_text = self.as_bool(t).text
+        elif out == "T":
+            value_text = self.cast(t, "T")
+        else:
+            value_text = self.typed(t, "R") if t.kind in "RNB" else f"m::real({t.text})"
+        ins = tuple(LoopInput(self.var(i), "bool" if i in self.masks else "T") for i in inputs)
+        text = " ".join([*self.pre, *statements, value_text])
+        pre = list(self.pre)
+        if "R(" in text or any(s.startswith("const R ") for s in statements) or any(s.startswith("const R ") for s in pre):
+            pre.insert(0, "using R = real_t<T>;")
+        table = tuple(
+            f"{C.cpp_name(name)}<{cpp}>" if c in ok else "nullptr" for c, cpp in zip(COMPUTE, CPP, strict=True)
+        )
+        return Loop(
+            C.cpp_name(name), comment, out, ins, tuple(self.params.values()), tuple(pre), tuple(statements), value_text, table
+        )
+
+    # ---- names ----
+
+    def var(self, name: str) -> str:
+        return C.cpp_name(name)
+
+    def element(self, name: str) -> str:
+        return f"{self.var(name)}[i]"
+
+    def is_tensor(self, name: str) -> bool:
+        return name not in self.types or self.types[name].has_tensor
+
+    def is_static(self, n: Node) -> bool:
+        """Only arguments that are not tensors, and at least one of them."""
+        found = [i for i in names(n) if i not in CONSTANTS]
+        return bool(found) and all(i in self.types and not self.types[i].has_tensor for i in found)
+
+    def is_static_bool(self, n: Node) -> bool:
+        match n:
+            case Compare(left=a, right=b):
+                if isinstance(a, NoneLit) or isinstance(b, NoneLit):
+                    return True
+                return self.is_static(n) and (isinstance(a, Str) or isinstance(b, Str) or not self.floats(n))
+            case BoolOp(args=args):
+                return all(map(self.is_static_bool, args))
+            case Unary(op="not", arg=a):
+                return self.is_static_bool(a)
+            case Name(id=i):
+                return i in self.types and self.types[i].base is Base.BOOL
+        return False
+
+    def floats(self, n: Node) -> bool:
+        return any(self.types[i].base is Base.SCALAR for i in names(n) if i in self.types)
+
+    def param(self, key: str, decl: str, argument: str) -> str:
+        """Parameter `key` of the loop, made at first use."""
+        if key not in self.params:
+            k = len(self.params)
+            self.params[key] = LoopParam(decl.replace("@", f"params[{k}]"), argument)
+        return key
+
+    # ---- expressions ----
+
+    def emit(self, n: Node) -> _Text:
+        if self.is_static_bool(n):
+            return self.hoist_bool(n)
+        if children(n) and self.is_static(n) and not isinstance(n, (Compare, BoolOp)):
+            return self.hoist_value(n)
+        match n:
+            case Num(value=v):
+                return self.number(v)
+            case Bool(value=v):
+                return _Text("true" if v else "false", "B", value=v)
+            case Name(id=i):
+                return self.name(i, n)
+            case Unary(op="-", arg=Num(value=v)):
+                return self.number(-v)
+            case Unary(op="-", arg=a):
+                t = self.number_free(self.emit(a))
+                return _Text(f"-{t.wrapped}", t.kind, False)
+            case Unary(op="+", arg=a):
+                return self.emit(a)
+            case Unary(op="not", arg=a):
+                return _Text(f"!{self.as_bool(self.emit(a)).wrapped}", "B")
+            case Unary(op="~", arg=a):
+                return self.call("bit_not", (a,), n)
+            case BoolOp(op=op, args=args):
+                sign = " & " if op == "and" else " | "
+                return _Text(sign.join(self.as_bool(self.emit(a)).wrapped for a in args), "B", False)
+            case Compare(op=op, left=a, right=b):
+                return self.compare(op, a, b)
+            case Binary(op="**", left=a, right=b):
+                return self.power(a, b, n)
+            case Binary(op=op, left=a, right=b) if op in _OPERATORS:
+                return self.arithmetic(op, a, b)
+            case Binary(op=op, left=a, right=b) if op in _OPERATOR_FUNCTIONS:
+                return self.call(_OPERATOR_FUNCTIONS[op], (a, b), n)
+            case Call(func="where", args=(c, a, b)):
+                return self.where(c, a, b)
+            case Call(func="clamp", args=args):
+                return self.clamp(args)
+            case Call(func=f, args=args):
+                return self.call(f, args, n)
+        raise LoopError(f"{type(n).__name__.lower()} has no meaning for one element", n)
+
+    def number(self, v: int | float | complex) -> _Text:
+        if isinstance(v, complex):
+            return _Text(f"imaginary<T>({C.number_literal(v.imag)})", "T")
+        return _Text(C.number_literal(v), "N", value=v)
+
+    def name(self, i: str, n: Node) -> _Text:
+        if i in self.locals:
+            return _Text(i, self.locals[i])
+        if i in CONSTANTS:
+            if i == "inf":
+                return _Text("std::numeric_limits<double>::infinity()", "N", value=math.inf)
+            if i == "nan":
+                return _Text("std::numeric_limits<double>::quiet_NaN()", "N", value=math.nan)
+            return self.number(CONSTANTS[i])
+        if self.is_tensor(i):
+            self.reads.add(i)
+            return _Text(self.element(i), "B" if i in self.masks else "T")
+        t = self.types[i]
+        if t.base is Base.BOOL:
+            return self.hoist_bool(n)
+        if t.base in (Base.SCALAR, Base.FLOAT, Base.INT) and not t.is_list:
+            key = self.var(i)
+            passed = key + self.suffix
+            absent = f"{passed}.value_or({'0' if t.base is not Base.SCALAR else 'Scalar(0)'})" if t.optional else passed
+            return _Text(self.param(key, f"const T {key} = scalar_to<T>(@);", absent), "T")
+        raise LoopError(f"'{i}' is a {t}: it may only stand in a comparison that does not depend on elements", n)
+
+    def hoist_bool(self, n: Node) -> _Text:
+        if isinstance(n, Name):
+            key = self.var(n.id)
+        else:
+            key = self.static.setdefault(n, f"c{len(self.static)}")
+        self.param(key, f"const bool {key} = @.to_bool();", self.static_text(n))
+        return _Text(key, "B")
+
+    def hoist_value(self, n: Node) -> _Text:
+        key = self.static.get(n)
+        if key is None:
+            t = self.emit_inner(n)
+            if t.kind == "B" or t.atom:
+                return t
+            key = self.static.setdefault(n, f"c{len(self.static)}")
+            ctype = {"T": "T", "R": "R", "N": "T"}[t.kind]
+            self.pre.append(f"const {ctype} {key} = {t.text};")
+            self.locals[key] = "R" if ctype == "R" else "T"
+        return _Text(key, self.locals[key])
+
+    def emit_inner(self, n: Node) -> _Text:
+        saved = self.is_static
+        self.is_static = lambda _: False  # type: ignore[method-assign]
+        try:
+            return self.emit(n)
+        finally:
+            self.is_static = saved  # type: ignore[method-assign]
+
+    # ---- kinds ----
+
+    def typed(self, t: _Text, kind: str) -> str:
+        """The text as a value of kind T or R."""
+        if t.kind == kind:
+            return t.text
+        return f"{kind}({t.text})"
+
+    def cast(self, t: _Text, kind: str) -> str:
+        return self.typed(t, kind)
+
+    def number_free(self, t: _Text) -> _Text:
+        return _Text(self.typed(t, "T"), "T") if t.kind in "NB" else t
+
+    def as_bool(self, t: _Text) -> _Text:
+        if t.kind == "B":
+            return t
+        zero = "R(0)" if t.kind == "R" else "T(0)"
+        return _Text(f"{t.wrapped} != {zero}", "B", False)
+
+    def common(self, *ts: _Text) -> str:
+        kinds = {t.kind for t in ts} - {"N"}
+        if "T" in kinds:
+            return "T"
+        if "R" in kinds:
+            return "R"
+        return "T"
+
+    def arithmetic(self, op: str, a: Node, b: Node) -> _Text:
+        x, y = self.emit(a), self.emit(b)
+        if x.kind == y.kind == "N" and not isinstance(x.value, complex) and not isinstance(y.value, complex):
+            return self.fold(op, x, y)
+        # A real operand meets a complex one through the mixed operators of complex.h.
+        kind = self.common(x, y)
+
+        def side(t: _Text) -> str:
+            if t.kind in "NB":
+                other = y if t is x else x
+                return self.typed(t, "R" if other.kind == "R" else "T")
+            return t.wrapped
+
+        left = x.text if x.kind in "TR" and (x.atom or (op in "+-" and _loose(x.text))) else side(x)
+        return _Text(f"{left} {op} {side(y)}", kind, False)
+
+    def fold(self, op: str, x: _Text, y: _Text) -> _Text:
+        a, b = x.value, y.value
+        assert isinstance(a, (int, float)) and isinstance(b, (int, float))
+        if op == "/" and b == 0:
+            return _Text(f"T({x.text}) / T({y.text})", "T", False)
+        return self.number({"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0}[op])
+
+    def compare(self, op: str, a: Node, b: Node) -> _Text:
+        guards = [i for n in (a, b) if (i := self.optional_name(n))] if op in ("<", "<=", ">", ">=") else []
+        x, y = self.emit(a), self.emit(b)
+        kind = "R" if "R" in (x.kind, y.kind) and "T" not in (x.kind, y.kind) else "T"
+        if x.kind == y.kind == "B":
+            kind = "B"
+        xs = x.wrapped if kind == "B" or x.kind == kind else self.typed(x, kind)
+        ys = y.wrapped if kind == "B" or y.kind == kind else self.typed(y, kind)
+        text = _Text(f"{xs} {op} {ys}", "B", False)
+        for i in guards:
+            # An absent bound does not bind.
+            given = self.given(i)
+            text = _Text(f"!{given} | ({text.text})", "B", False)
+        return text
+
+    def optional_name(self, n: Node) -> str | None:
+        return n.id if isinstance(n, Name) and n.id in self.types and self.types[n.id].optional else None
+
+    def given(self, name: str) -> str:
+        test = self.static_text(Compare("!=", Name(name), NoneLit()))
+        return self.param(f"has_{name}", f"const bool has_{name} = @.to_bool();", test)
+
+    def power(self, a: Node, b: Node, n: Node) -> _Text:
+        x = self.emit(a)
+        if isinstance(b, Num) and not isinstance(b.value, complex):
+            e = b.value
+            x = self.number_free(x)
+            special = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+            if e in special:
+                return _Text(f"m::{special[e]}({x.text})", x.kind)
+            if float(e).is_integer() and abs(e) <= 64:
+                return _Text(f"m::powi({x.text}, {int(e)})", x.kind)
+        return self.call("pow", (a, b), n)
+
+    def where(self, c: Node, a: Node, b: Node) -> _Text:
+        cond = self.as_bool(self.emit(c))
+        x, y = self.emit(a), self.emit(b)
+        if x.kind == y.kind == "B":
+            return _Text(f"m::where({cond.text}, {x.text}, {y.text})", "B")
+        kind = self.common(x, y)
+        return _Text(f"m::where({cond.text}, {self.typed(x, kind)}, {self.typed(y, kind)})", kind)
+
+    def clamp(self, args: tuple[Node, ...]) -> _Text:
+        x = self.number_free(self.emit(args[0]))
+        text = x.text
+        for bound, f in zip(args[1:], ("at_least", "at_most"), strict=False):
+            if isinstance(bound, NoneLit):
+                continue
+            limit = self.typed(self.emit(bound), x.kind)
+            name = self.optional_name(bound)
+            text = f"{f}({text}, {limit}, {self.given(name) if name else 'true'})"
+        return _Text(text, x.kind)
+
+    def call(self, f: str, args: tuple[Node, ...], n: Node) -> _Text:
+        if f == "polygamma":
+            order, x = args[0], self.number_free(self.emit(args[1]))
+            o = self.emit(order)
+            return _Text(f"m::polygamma(int({o.text}), {x.text})", x.kind)
+        ts = [self.emit(a) for a in args]
+        if f == "float":
+            return self.number_free(ts[0])
+        if f == "bool":
+            return self.as_bool(ts[0])
+        if f == "int":
+            x = self.number_free(ts[0])
+            return _Text(f"m::trunc({x.text})", x.kind)
+        if f == "logical_not":
+            return _Text(f"!{self.as_bool(ts[0]).wrapped}", "B")
+        if f in ("logical_and", "logical_or", "logical_xor"):
+            sign = {"logical_and": "&", "logical_or": "|", "logical_xor": "!="}[f]
+            x, y = (self.as_bool(t) for t in ts)
+            return _Text(f"{x.wrapped} {sign} {y.wrapped}", "B", False)
+        own = f in ("strong_mul", "isposinf", "isneginf", "frac_of")
+        name = f if own else "m::" + _RENAMED.get(f, f)
+        if len(ts) == 1:
+            x = ts[0] if ts[0].kind == "B" and f in ("bit_not", "bitwise_not") else self.number_free(ts[0])
+            if f in _TO_BOOL:
+                kind = "B"
+            elif f in _TO_REAL:
+                kind = "R"
+            else:
+                kind = x.kind
+            return _Text(f"{name}({x.text})", kind)
+        if all(t.kind == "B" for t in ts) and _RENAMED.get(f, f).startswith("bit_"):
+            return _Text(f"{name}({', '.join(t.text for t in ts)})", "B")
+        kind = self.common(*ts)
+        return _Text(f"{name}({', '.join(self.typed(t, kind) for t in ts)})", kind)
+
+
+def _loose(text: str) -> bool:
+    """Whether an unparenthesised left operand of + or - reads right: anything but & | != and kin."""
+    return not any(s in text for s in (" & ", " | ", " != ", " == ", " < ", " > ", " <= ", " >= "))
+
+
+class StaticText:
+    """C++ text of a condition over arguments that are not tensors."""
+
+    def __init__(self, types: Mapping[str, Type], suffix: str = "") -> None:
+        self.types = types
+        self.suffix = suffix
+
+    def __call__(self, n: Node) -> str:
+        match n:
+            case Name(id=i):
+                return C.cpp_name(i) + self.suffix
+            case Num(value=v) if not isinstance(v, complex):
+                return C.number_literal(v)
+            case Bool(value=v):
+                return "true" if v else "false"
+            case Str(value=s):
+                return C.string_literal(s)
+            case Compare(op=op, left=a, right=NoneLit()) | Compare(op=op, left=NoneLit(), right=a):
+                if not isinstance(a, Name):
+                    raise LoopError("only an argument compares with None", n)
+                if self.types[a.id].has_tensor:
+                    test = f"has_{a.id}{self.suffix}" if self.suffix else f"{C.cpp_name(a.id)}.defined()"
+                else:
+                    test = f"{C.cpp_name(a.id)}{self.suffix}.has_value()"
+                return test if op == "!=" else f"!{test}"
+            case Compare(op=op, left=a, right=b):
+                return f"{self.operand(a)} {op} {self.operand(b)}"
+            case BoolOp(op=op, args=args):
+                return "(" + (" && " if op == "and" else " || ").join(f"({self(a)})" for a in args) + ")"
+            case Unary(op="not", arg=a):
+                return f"!({self(a)})"
+            case Unary(op="-", arg=a):
+                return f"-{self(a)}"
+            case Binary(op=op, left=a, right=b) if op in "+-*":
+                return f"({self.operand(a)} {op} {self.operand(b)})"
+            case Binary(op="/", left=a, right=b):
+                return f"(double({self.operand(a)}) / {self.operand(b)})"
+            case Binary(op="%", left=a, right=b):
+                return f"({self.operand(a)} % {self.operand(b)})"
+        raise LoopError(f"{type(n).__name__} cannot be computed from the arguments alone", n)
+
+    def operand(self, n: Node) -> str:
+        text = self(n)
+        if isinstance(n, Name) and n.id in self.types:
+            t = self.types[n.id]
+            if t.base is Base.SCALAR:
+                return f"{text}.to_double()"
+            if t.optional:
+                return f"(*{text})"
+        return text

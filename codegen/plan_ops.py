@@ -1,0 +1,370 @@
+"""Plans one overload in C++: names, specs, loops, the forward functions and what they record. Renders nothing.
+
+The backward half (gradient formulas, nodes, tangents) is planned by plan_backward.py on top of the names fixed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import cpp_types as C
+from .formula import Node, names
+from .model import Arg, Base, Diff, Entry, Overload, Result, Type
+from .plan_loops import SERVES, Loop, LoopBuilder, LoopError, is_mask_use
+from .plan_terms import Ops
+from .plan_types import Function, PlanFault, Spec
+
+AMP = {"promote": "Promote", "keep": "Keep", "force_fp32": "ForceFp32", "lower": "Lower"}
+_FLOATING = {"F32", "F64", "C64", "C128"}
+
+
+class Fault(Exception):
+    """A formula that cannot be rendered, with its place."""
+
+    def __init__(self, fault: PlanFault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the planner of one overload knows of the rest."""
+
+    ops: Ops
+    kernels: Mapping[str, str]  # kernel -> header
+    shard: str
+
+
+class OverloadNames:
+    """The decided C++ names of one overload, and the questions every part of the plan asks."""
+
+    def __init__(self, entry: Entry, o: Overload) -> None:
+        self.entry, self.o, self.sig = entry, o, o.sig
+        self.op = entry.op
+        self.fn = C.cpp_name(entry.op)
+        self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
+        self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
+        self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
+        self.results: tuple[Result, ...] = o.sig.results
+        self.composed = bool(o.compose)
+        self.tensor_args = o.sig.tensor_args
+        self.singles = tuple(a for a in self.tensor_args if not a.type.is_list)
+        self.elementwise_vjp = "vjp" in entry.keys
+        said = {a.name: o.deriv[a.name].kind for a in self.tensor_args if a.name in o.deriv}
+        self.recorded: tuple[Arg, ...] = (
+            tuple(a for a in self.tensor_args if said.get(a.name, Diff.NONDIFF) is not Diff.NONDIFF) if o.diff_results else ()
+        )
+        self.has_node = bool(self.recorded) and not self.composed and entry.python is None
+        self.list_node = any(a.type.is_list for a in self.recorded)
+        self.schema = f"{self.cls}::schema_v1" if self.has_node else f"k{C.pascal(self.base)}Schema"
+        self.kernel = o.kernel or (entry.op if o.inlined is None and not o.compose and entry.python is None else None)
+        self.has_loop = o.inlined is not None
+        self.tensor_result = all(r.type.has_tensor for r in self.results)
+
+    @property
+    def schema_init(self) -> str:
+        e = self.entry
+        parts = [C.string_literal(e.op), C.string_literal(self.sig.text or str(self.sig)), str(e.version)]
+        parts += [f"Amp::{AMP[e.amp]}", "true" if e.deterministic else "false"]
+        return "{" + ", ".join(parts) + "}"
+
+    def shadowed(self, name: str) -> bool:
+        return any(C.cpp_name(x.name) == name for x in (*self.sig.args, *self.results))
+
+    def call(self, name: str) -> str:
+        """A function of namespace ops, qualified where an argument has its name."""
+        return f"ops::{name}" if self.shadowed(name) else name
+
+    def slot(self, arg: str) -> int:
+        """The number of a single tensor argument among the inputs."""
+        return next(i for i, a in enumerate(self.singles) if a.name == arg)
+
+    def fault(self, where: str, message: str, loc: object = None) -> Fault:
+        line, col, width = (getattr(loc, k, d) for k, d in (("line", 0), ("col", 0), ("width", 1)))
+        return Fault(PlanFault(self.op, where, message, line, col, width))
+
+    # ---- argument text ----
+
+    def storage_args(self) -> list[str]:
+        """The arguments of a TensorRef function as those of the Storage function."""
+        out = []
+        for a in self.sig.args:
+            v = C.cpp_name(a.name)
+            if not a.type.has_tensor:
+                out.append(v)
+            elif a.type.is_list:
+                out.append(f"storages_of({v})")
+            elif a.type.optional:
+                out.append(f"storage_or_absent({v})")
+            else:
+                out.append(f"{v}->storage()")
+        return out
+
+    def records(self) -> str:
+        """The condition under which a result gets history."""
+        single = [a for a in self.recorded if not a.type.is_list]
+        lists = [C.cpp_name(a.name) for a in self.recorded if a.type.is_list]
+        tests = [f"wiring::records({v})" for v in lists]
+        plain = [C.cpp_name(a.name) for a in single]
+        if single and len(single) <= 3 and not any(a.type.optional for a in single):
+            tests.insert(0, f"wiring::records({', '.join(plain)})")
+        elif single:
+            tests.insert(0, f"wiring::records({{{', '.join('&' + v for v in plain)}}})")
+        test = " || ".join(tests)
+        if any(a.type.base is Base.DTYPE for a in self.sig.args):
+            name = C.cpp_name(self.results[0].name)
+            test = f"({test}) && is_differentiable({name}->dtype())"
+        return test
+
+    def has_tangents(self) -> str:
+        single = [C.cpp_name(a.name) for a in self.recorded if not a.type.is_list]
+        tests = [f"wiring::has_tangents({C.cpp_name(a.name)})" for a in self.recorded if a.type.is_list]
+        if single:
+            tests.insert(0, f"wiring::has_tangents({{{', '.join('&' + v for v in single)}}})")
+        return tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
+
+
+class Elementwise:
+    """Loops and specs of an elementwise overload."""
+
+    def __init__(self, x: OverloadNames) -> None:
+        self.x = x
+        expr = x.o.inlined
+        self.masks = frozenset(
+            a.name
+            for a in x.singles
+            if a.type.dtype == "bool" or (expr is not None and a.name in names(expr) and is_mask_use(a.name, expr))
+        )
+        if expr is not None and len(self.masks) == len(x.singles) and x.singles:
+            self.masks = frozenset()  # without a value operand there would be no common dtype
+        promote = x.entry.promote
+        self.promote = "Float" if promote in ("float", "float_real") else "Common"
+        self.out = {"bool": "Bool", "real": "Real", "float_real": "Real"}.get(promote, "Common")
+        self.allowed = {c for d in x.entry.dtypes for c in SERVES[d]} if x.entry.dtypes else set(C_ALL)
+        if self.promote == "Float":
+            self.allowed &= _FLOATING
+
+    def mask_bits(self, inputs: tuple[str, ...]) -> int:
+        return sum(1 << i for i, n in enumerate(inputs) if n in self.masks)
+
+    def forward(self) -> tuple[Loop, Spec]:
+        x = self.x
+        expr = x.o.inlined
+        assert expr is not None and x.o.expr is not None
+        inputs = tuple(a.name for a in x.singles)
+        out = {"Bool": "bool", "Real": "real_t<T>", "Common": "T"}[self.out]
+        comment = f"{x.base}: {x.results[0].name} = {x.o.expr.text}"
+        loop = self.build(x.base, comment, expr, inputs, out, self.allowed)
+        spec = Spec(f"k{C.pascal(x.base)}Spec", x.schema, len(inputs), self.mask_bits(inputs), self.promote, self.out)
+        return loop, spec
+
+    def gradient(self, arg: str, d: Node, text: str) -> tuple[Loop, Spec, tuple[str, ...]]:
+        """The fused loop strong_mul(conj(d), g): loop, spec, and the names it reads after g."""
+        x = self.x
+        tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
+        reads = tuple(i for i in tensors if i in names(d))
+        inputs = ("g", *reads)
+        allowed = (self.allowed if self.allowed & _FLOATING else set(C_ALL)) & _FLOATING
+        complex_too = bool(allowed & {"C64", "C128"})
+        name = f"{x.base}_vjp_{arg}"
+        shown = f"conj({text})" if complex_too else text
+        comment = f"{x.base}, gradient of {arg}: strong_mul({shown}, g)"
+        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix="_")
+        spec = Spec(f"k{C.pascal(name)}Spec", x.schema, len(inputs), self.mask_bits(inputs), "Common", "Common")
+        return loop, spec, reads
+
+    def build(
+        self, name: str, comment: str, expr: Node, inputs: tuple[str, ...], out: str, allowed: set[str],
+        strong_g: bool = False, conj: bool = False, suffix: str = "",
+    ) -> Loop:  # fmt: skip
+        try:
+            builder = LoopBuilder(self.x.types, self.masks, suffix)
+            return builder.build(name, comment, expr, inputs, out, allowed, strong_g, conj)
+        except LoopError as e:
+            where = "d" if strong_g else "expr"
+            loc = self.x.o.expr.loc if self.x.o.expr else self.x.entry.loc
+            raise self.x.fault(where, str(e), loc) from None
+
+
+C_ALL = ("B8", "I32", "I64", "U64", "F32", "F64", "C64", "C128")
+
+
+class Forward:
+    """The functions of an overload: on memory, on tensors, in place, into out=."""
+
+    def __init__(self, x: OverloadNames, ctx: Context, elementwise: Elementwise | None, loop: Loop | None, spec: Spec | None) -> None:
+        self.x, self.ctx, self.e, self.loop, self.spec = x, ctx, elementwise, loop, spec
+
+    # ---- on memory ----
+
+    def storage_head(self) -> str:
+        x = self.x
+        name = x.fn if x.tensor_args else f"make_{x.op}"
+        return f"{C.result_type(x.results, 'Storage')} {name}({C.params_text(x.sig.args, 'Storage')})"
+
+    def inputs(self, ref: str = "&{}") -> str:
+        """The operand list of the forward loop; an absent operand is stood in for by the first."""
+        first = C.cpp_name(next(a.name for a in self.x.singles if not a.type.optional))
+        out = []
+        for a in self.x.singles:
+            v = C.cpp_name(a.name)
+            one = ref.format(v)
+            if a.type.optional:
+                test = f"{v}.defined()" if ref == "&{}" else f"{v}"
+                one = f"{test} ? {one} : {ref.format(first)}"
+            out.append(one)
+        return ", ".join(out)
+
+    def params(self) -> str:
+        assert self.loop is not None
+        return f", {{{', '.join(p.argument for p in self.loop.params)}}}" if self.loop.params else ""
+
+    def storage(self) -> Function:
+        x = self.x
+        body: list[str] = []
+        if not x.entry.deterministic:
+            body.append(f"modes::require_deterministic({C.string_literal(x.op)});")
+        if self.loop is not None and self.spec is not None:
+            body.append(
+                f"return kernels::elementwise({self.spec.name}, loops[{self.loop.enumerator}], {{{self.inputs()}}}{self.params()});"
+            )
+        elif x.composed:
+            args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
+            body.append(f"return {x.base}_compose<Storage>({args});")
+        else:
+            args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
+            body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
+        return Function(self.storage_head(), tuple(body))
+
+    # ---- on tensors ----
+
+    def tensor_head(self, suffix: str = "", extra: str = "") -> str:
+        x = self.x
+        name = x.op + suffix if suffix else x.fn
+        params = C.params_text(x.sig.args, "TensorRef")
+        return f"{C.result_type(x.results, 'TensorRef')} {name}({params}{extra})"
+
+    def autocast(self) -> list[str]:
+        x = self.x
+        if x.entry.amp == "keep" or not x.singles:
+            return []
+        casts = []
+        for a in x.sig.args:
+            v = C.cpp_name(a.name)
+            casts.append(f"wiring::autocast({x.schema}, {v})" if a.type.is_tensor and a.type.dtype is None else v)
+        return [
+            "if (TP_UNLIKELY(modes::any(modes::kAutocast))) {",
+            "  modes::Guard off(0, modes::kAutocast);",
+            f"  return {x.call(x.fn)}({', '.join(casts)});",
+            "}",
+        ]
+
+    def tensor(self, record: list[str], set_tangent: str) -> Function:
+        """The recording form. `record` is what happens once a result must get history."""
+        x = self.x
+        body = self.autocast()
+        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
+        if x.composed:
+            args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
+            return Function(self.tensor_head(), (*body, f"return {x.base}_compose<TensorRef>({args});"))
+        if not x.tensor_result:
+            return Function(self.tensor_head(), (*body, f"return {memory};"))
+        names_ = [C.cpp_name(r.name) for r in x.results]
+        base = C.cpp_name(x.entry.view_of) if x.entry.view_of and x.entry.view_of in x.types else None
+        op = C.string_literal(x.op)
+        if len(x.results) > 1:
+            body.append(f"std::array<Storage, {len(names_)}> results = {memory};")
+            body += [f"TensorRef {v} = wiring::wrap(std::move(results[{i}]));" for i, v in enumerate(names_)]
+        elif x.results[0].type.is_list:
+            one = f"view_or_wrap({base}, std::move(s), {op}, ViewKind::MultiOutput)" if base else "wiring::wrap(std::move(s))"
+            body.append(f"std::vector<TensorRef> {names_[0]};")
+            body.append(f"for (Storage& s : {memory}) {names_[0]}.push_back({one});")
+        elif base:
+            body.append(f"TensorRef {names_[0]} = view_or_wrap({base}, {memory}, {op});")
+        else:
+            body.append(f"TensorRef {names_[0]} = wiring::wrap({memory});")
+        if x.has_node:
+            body.append(f"if ({x.records()}) {{")
+            body += ["  " + s for s in record]
+            body.append("}")
+            body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()}) {set_tangent};")
+        body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
+        return Function(self.tensor_head(), tuple(body))
+
+    def inplace(self, record: list[str], after: list[str]) -> Function:
+        """op_: the first argument is overwritten and takes the op's history."""
+        x = self.x
+        first = C.cpp_name(x.sig.args[0].name)
+        args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
+        head = self.tensor_head("_")
+        memory = f"{first}->storage()"
+        records = x.records() if x.recorded else ""
+        if " && is_differentiable(" in records:
+            records = records[1 : records.index(") && is_differentiable(")]
+        body = [f"const bool record = {records};"] if records else []
+        body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
+        if records:
+            # The functional form gives the tangent: it may read the value that is about to be overwritten.
+            body.append("TensorRef tangent;")
+            body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
+            body.append(f"  tangent = wiring::tangent({x.call(x.fn)}({args}));")
+        node = "nullptr"
+        if x.composed:
+            body.append(f"TensorRef result = {x.call(x.fn)}({args});")
+            body.append(f"kernels::copy_broadcast({C.string_literal(x.op + '_')}, {memory}, result->storage());")
+            node = "record ? NodeRef::share(grad_fn(result)) : NodeRef()" if records else "NodeRef()"
+        else:
+            if x.has_node:
+                body.append(f"Ref<{x.cls}> node;")
+                body.append("if (record) {")
+                body += ["  " + s for s in record]
+                body.append("}")
+                node = "node"
+            body += self.overwrite(first, memory)
+        body.append(f"wiring::finish_inplace({first}, {node});")
+        if x.has_node and not x.composed:
+            body += after
+        if records:
+            body.append(f"if (tangent) wiring::set_tangent({first}, std::move(tangent));")
+        body.append(f"return {first};")
+        return Function(head, tuple(body))
+
+    def overwrite(self, first: str, memory: str) -> list[str]:
+        x = self.x
+        if self.loop is not None and self.spec is not None:
+            inputs = self.inputs("&{}->storage()")
+            return [
+                f"kernels::elementwise_into({self.spec.name}, loops[{self.loop.enumerator}], {memory}, {{{inputs}}}{self.params()});"
+            ]
+        if x.entry.view_of:
+            return [f"{first}->set_storage({x.call(x.fn)}({', '.join(x.storage_args())}));"]
+        if f"{x.kernel}_" in self.ctx.kernels:
+            rest = "".join(f", {s}" for s in x.storage_args()[1:])
+            return [f"kernels::{x.kernel}_({x.schema}, {memory}{rest});"]
+        op = C.string_literal(x.op + "_")
+        return [f"kernels::copy_broadcast({op}, {memory}, {x.call(x.fn)}({', '.join(x.storage_args())}));"]
+
+    def out(self) -> Function:
+        """op_out: the result goes into `out`, which keeps its memory where the sizes agree."""
+        x = self.x
+        inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
+        head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
+        body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
+        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
+        if self.loop is not None and self.spec is not None:
+            operands = self.inputs("&{}->storage()")
+            loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
+            body += [
+                f"const Storage* const operands[] = {{{operands}}};",
+                f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
+                f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
+                "  wiring::finish_inplace(out_, nullptr);",
+                "} else {",
+                f"  wiring::write_out({x.schema}, out_, {memory});",
+                "}",
+            ]
+        else:
+            body.append(f"wiring::write_out({x.schema}, out_, {memory});")
+        body.append("return out_;")
+        return Function(head, tuple(body))

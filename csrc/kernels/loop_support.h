@@ -1,0 +1,68 @@
+// What generated element loops use beyond the vector maths: conversions, bounds, the strong-zero product.
+// Compiled once per instruction set, in its namespace. Knows no op.
+#pragma once
+#include <limits>
+
+#include "kernels/vecmath.h"
+
+namespace tp {
+namespace TP_ISA {
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <>
+struct RealOf<c64> {
+  using type = float;
+};
+template <>
+struct RealOf<c128> {
+  using type = double;
+};
+/// The real type of T: T itself unless it is complex.
+template <class T>
+using real_t = typename RealOf<T>::type;
+
+/// d * g, and 0 where g is 0 whatever d is: a masked branch makes no NaN.
+template <class T>
+TP_MATH T strong_mul(T d, T g) {
+  return g == T(0) ? T(0) : d * g;
+}
+
+/// clamp in two halves; NaN passes, and a bound that is absent (or, in PyTorch's reading, NaN) does not bind.
+template <class T>
+TP_MATH T at_least(T x, T low, bool given) {
+  return given && x < low ? low : x;
+}
+template <class T>
+TP_MATH T at_most(T x, T high, bool given) {
+  return given && x > high ? high : x;
+}
+
+/// An imaginary constant: 0 for a real type, whose derivatives have no imaginary part.
+template <class T>
+TP_MATH T imaginary(double v) {
+  if constexpr (__is_same(T, real_t<T>))
+    return T(0);
+  else
+    return T{0, real_t<T>(v)};
+}
+
+template <class T>
+TP_MATH bool isposinf(T x) {
+  if constexpr (m::Real<T>)
+    return x == std::numeric_limits<T>::infinity();
+  else
+    return false;
+}
+template <class T>
+TP_MATH bool isneginf(T x) {
+  if constexpr (m::Real<T>)
+    return x == -std::numeric_limits<T>::infinity();
+  else
+    return false;
+}
+
+}  // namespace TP_ISA
+}  // namespace tp
