@@ -102,9 +102,17 @@ class ElementwiseCheck:
         return elementwise_inputs(self.e, self.o, rng_for(self.e.op))
 
     def value(self, env: Env) -> Any:
-        if self.o.inlined is None:
+        if self.o.inlined is None or self.o.expr is None:
             raise Unavailable("no expr")
-        return self.evaluate(self.o.inlined, env)
+        return self.compute(self.o.inlined, env, self.o.expr.loc, "expr")
+
+    def compute(self, n: F.Node, env: Env, loc: Loc, what: str) -> Any:
+        """A formula's value; one that NumPy refuses (a sign of a bool, a float shift) is a fault of the formula."""
+        try:
+            return self.evaluate(n, env)
+        except (TypeError, ValueError) as ex:
+            self.fault("E207", loc, f"{what} cannot be computed: {ex}")
+            raise Unavailable("cannot be computed") from None
 
     # ---- values against the reference ----
 
@@ -217,7 +225,7 @@ class ElementwiseCheck:
         for env in self.envs():
             for where, trial in self.with_edges(env):
                 full = {**trial, self.result: self.value(trial)}
-                got = np.asarray(self.evaluate(mine, full)) * 1.0
+                got = np.asarray(self.compute(mine, full, d.formula.loc, f"d of '{name}'")) * 1.0
                 want = np.asarray(self.evaluate(truth, full)) * 1.0
                 got, want = np.broadcast_arrays(got, want)
                 off = np.abs(got - want) > TOLERANCE * np.maximum(1, np.abs(want))

@@ -110,7 +110,12 @@ class _CaseCheck:
     def shapes(self, out: tuple[Any, ...]) -> None:
         env = {k: _shape_of(v) for k, v in self.full(self.env).items()}
         for f, r, value in zip(self.o.shapes, self.o.sig.results, out, strict=False):
-            got = self.shape_value(f, env)
+            try:
+                got = self.shape_value(f, env)
+            except Unavailable as ex:
+                if not _is_missing(str(ex)):
+                    self.fault("E312", f.loc, f"shape of '{r.name}' cannot be computed: {ex}", notes=self.places())
+                continue
             want = tuple(np.shape(v) for v in value) if r.type.is_list else np.shape(value)
             got = tuple(tuple(x) for x in got) if r.type.is_list else tuple(got)
             if got != want:
@@ -176,7 +181,9 @@ class _CaseCheck:
                 continue
             if d.kind is Diff.ZERO:
                 # detach and kin cut the gradient on purpose.
-                if self.e.family.name != "memory" and any(abs(self.slope(name, v, cotangents)) > 1e-4 for v in self.directions(x)):
+                if self.e.family.name not in ("memory", "view") and any(
+                    abs(self.slope(name, v, cotangents)) > 1e-4 for v in self.directions(x)
+                ):
                     self.fault(
                         "E311", d.loc, f"'{name}' is under zero, but the reference depends on it", notes=self.places()
                     )
@@ -223,7 +230,13 @@ class _CaseCheck:
             got = {}
             for n in args:
                 for rname, f in self.o.tangent.get(n, {}).items():
-                    v = attempt(self.world.evaluate, f.node, {**scope, "t": moves[n]})
+                    try:
+                        v = attempt(self.world.evaluate, f.node, {**scope, "t": moves[n]})
+                    except Unavailable as ex:
+                        if _is_missing(str(ex)):
+                            raise
+                        self.fault("E315", f.loc, f"tangent of '{n}' cannot be computed: {ex}", notes=self.places())
+                        return
                     got[rname] = v if rname not in got else _add([got[rname], v])
         for r in self.o.diff_results:
             a, b = results[r.name]

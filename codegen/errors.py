@@ -33,6 +33,7 @@ CODES = {
     "E208": "keys that do not go together, or not with this family",
     "E210": "the number of operands of the family",
     "E211": "an argument that nothing reads",
+    "E212": "arguments listed in another order than the signature's",
     # E3xx: the meaning of derivatives
     "E301": "an in-place form that overwrites what the derivative reads",
     "E302": "silence about a tensor argument",
@@ -56,6 +57,7 @@ CODES = {
     "E405": "a kernel that no entry reaches",
     "E406": "ops defined through each other",
     "E407": "a named rule that is not declared",
+    "E408": "a kernel whose C++ parameters are not those of the signature",
 }
 
 

@@ -95,9 +95,12 @@ class _EntryReader:
         self.op = "?"
         self.bad = False
         self.at = NOWHERE
+        self.sigs: list[Signature] = []
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.bad = True
+        if code == "E204" and not notes:
+            notes = [(s.loc, "the signature") for s in self.sigs]
         self.diags.add(code, loc, f"op '{self.op}': {message}" if self.op != "?" else message, hint, notes)
 
     # ---- the entry ----
@@ -129,6 +132,7 @@ class _EntryReader:
         sigs = self.signatures(node.get("sig"))
         if family is None or not sigs:
             return None
+        self.sigs = sigs
         raw = Raw(self.op, FAMILIES[family], at, {k.text: k.loc for k, _ in node.items}, sigs)
         for key, value in node.items:
             name = key.text

@@ -15,7 +15,7 @@ from . import formula as F
 from . import load as L
 from .errors import Diagnostics, did_you_mean
 from .functions import FUNCTIONS
-from .markers import Declared
+from .markers import Declared, disagreement
 from .model import (
     OPERATORS, Base, Deriv, Diff, Entry, Formula, Like, Loc, OpFile, Overload, Signature, Special, TestSpec,
 )  # fmt: skip
@@ -118,6 +118,7 @@ class _EntryResolver:
                 overloads.append(o)
         self.view()
         self.used_names(overloads)
+        self.order()
         if self.bad or self.check.bad or not overloads:
             return None
         v = raw.values
@@ -135,6 +136,7 @@ class _EntryResolver:
         )  # fmt: skip
         self.inplace(entry)
         self.like_names(entry)
+        self.mentioned(entry)
         self.declared(entry)
         return None if self.bad else entry
 
@@ -257,10 +259,10 @@ class _EntryResolver:
         return self.tangent(self.per("tangent", i), o)
 
     def expr(self, expr: Formula, args: tuple[str, ...], sig: Signature) -> F.Node | None:
-        scope = Scope(args, elementwise_callees(self.world.elementwise), True)
+        scope = Scope(args, elementwise_callees(self.world.elementwise), True, tensors=tensor_names(sig))
         if not self.check.check(expr, scope, "expr"):
             return None
-        self.unread(sig, {*F.names(expr.node)}, "expr")
+        self.unread(sig, {*F.names(expr.node)}, "expr", [(expr.loc, "expr")])
         try:
             return derive.inline(expr.node, self.world.exprs, (self.raw.op,))
         except derive.Cycle as e:
@@ -272,33 +274,33 @@ class _EntryResolver:
             )
             return None
 
-    def unread(self, sig: Signature, read: set[str], what: str) -> None:
+    def unread(self, sig: Signature, read: set[str], what: str, notes: Any) -> None:
         for a in sig.args:
             if a.name not in read and a.type.base not in (Base.DTYPE, Base.DEVICE, Base.GENERATOR):
-                self.fault(
-                    "E211",
-                    a.loc,
-                    f"argument '{a.name}' is read by nothing in {what}",
-                    "use it, or drop it from the signature",
-                )
+                text = f"argument '{a.name}' is read by nothing in {what}"
+                self.fault("E211", a.loc, text, "use it, or drop it from the signature", notes)
 
     def compose(self, lets: Any, args: tuple[str, ...], sig: Signature) -> tuple[tuple[str, Formula], ...]:
         if not lets:
             return ()
         scope_names = list(args)
+        tensors = {a.name for a in sig.args if a.type.is_tensor}
         callees = structured_callees(self.world.ops)
         read: set[str] = set()
         for name, f, loc in lets:
-            self.check.check(
-                f, Scope(tuple(scope_names), callees, what_names="an argument or an earlier value"), f"compose '{name}'"
+            scope = Scope(
+                tuple(scope_names), callees, what_names="an argument or an earlier value", tensors=frozenset(tensors)
             )
+            self.check.check(f, scope, f"compose '{name}'")
+            if scope.is_tensor(f.node):
+                tensors.add(name)
             if name in args:
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
             if self.raw.op in F.calls(f.node):
                 self.fault("E406", f.loc, "composed through itself", "write it over other ops")
-        self.unread(sig, read, "compose")
+        self.unread(sig, read, "compose", [(f.loc, f"'{name}'") for name, f, _ in lets])
         for r in sig.results:
             if r.name not in scope_names[len(args) :]:
                 last = lets[-1]
@@ -319,7 +321,13 @@ class _EntryResolver:
             return ()
         scope = Scope(args, shape_callees(self.world.declared.shapes))
         for f in shapes:
-            self.check.check(f, scope, "shape")
+            if self.check.check(f, scope, "shape") and not isinstance(f.node, (F.Call, F.Tuple, F.List, F.Name)):
+                self.fault(
+                    "E207",
+                    f.loc,
+                    f"'{f.text}' is not a shape",
+                    "call a shape rule: same(input), reduce(input, dim, keepdim)",
+                )
         if len(shapes) not in (1, len(sig.results)):
             self.fault(
                 "E203",
@@ -419,7 +427,8 @@ class _EntryResolver:
         args = tuple(a.name for a in o.sig.args)
         results = tuple(r.name for r in o.sig.results)
         if key == "d":
-            return Scope(args + results, elementwise_callees(self.world.elementwise), True, "an argument or a result")
+            known = elementwise_callees(self.world.elementwise)
+            return Scope(args + results, known, True, "an argument or a result", tensors=tensor_names(o.sig))
         single = len(o.sig.results) == 1
         grads = tuple(f"g_{r.name}" for r in o.diff_results)
         hidden = {f"g_{n}": f"is the gradient of '{n}', which carries none" for n in o.nondiff_results}
@@ -429,8 +438,14 @@ class _EntryResolver:
             hidden["g"] = f"is for a single result; here: {', '.join(grads) or 'none'}"
         return Scope(
             args + results + grads, structured_callees(self.world.ops), what_names="an argument, a result or a gradient",
-            hidden=hidden,
+            hidden=hidden, tensors=tensor_names(o.sig) | {n for n in grads if self.plain_gradient(n, o)},
         )  # fmt: skip
+
+    @staticmethod
+    def plain_gradient(name: str, o: Overload) -> bool:
+        """Whether a gradient's name stands for one tensor: a list result has a list of gradients."""
+        of = name.removeprefix("g_")
+        return all(r.type.is_tensor for r in o.sig.results if of in ("g", r.name))
 
     def derived(self, o: Overload, arg: str) -> Deriv | None:
         if o.inlined is None or o.expr is None:
@@ -461,9 +476,9 @@ class _EntryResolver:
             return replace(o, tangent_rule=value)
         args = tuple(a.name for a in o.sig.args)
         results = tuple(r.name for r in o.sig.results)
-        scope = Scope(
-            (*args, *results, "t"), structured_callees(self.world.ops), what_names="an argument, a result or t"
-        )
+        names = (*args, *results, "t")
+        known = structured_callees(self.world.ops)
+        scope = Scope(names, known, what_names="an argument, a result or t", tensors=tensor_names(o.sig))
         table: dict[str, dict[str, Formula]] = {}
         for name, (inner, at) in value.items():
             if name not in {a.name for s in self.raw.sigs for a in s.tensor_args}:
@@ -580,6 +595,58 @@ class _EntryResolver:
                 hint = "test: {cases: [{input: [2, 3], dim: 0}]}"
                 self.fault("E105", self.raw.loc, "a vjp without test cases cannot be checked", hint)
 
+    def mentioned(self, e: Entry) -> None:
+        """A required argument of a kernel that neither formula nor reference nor test names is a slip of the signature."""
+        for o in e.overloads:
+            like = e.like_of(o.index)
+            if not o.kernel or like is None or like.kind != "expr" or e.test.cases:
+                continue
+            text = (
+                like.text
+                + " "
+                + " ".join(f.text for f in o.shapes)
+                + " ".join(d.formula.text for d in o.deriv.values() if d.formula)
+            )
+            said = set(re.findall(r"[A-Za-z_]\w*", text)) | set(e.test.domains) | set(e.test.params)
+            for a in o.sig.args:
+                if a.required and not a.type.optional and a.name not in said:
+                    hint = "use it, or drop it from the signature"
+                    self.fault(
+                        "E211",
+                        a.loc,
+                        f"argument '{a.name}' is in no formula, reference or test",
+                        hint,
+                        [(like.loc, "the reference")],
+                    )
+
+    def order(self) -> None:
+        """Mappings list the required arguments as the signature does: so a swapped signature contradicts itself."""
+        test: TestSpec | None = self.raw.values.get("test")
+        listed: list[tuple[str, Loc, list[str]]] = []
+        if test is not None:
+            listed += [("test", test.loc, list(test.domains))]
+            listed += [("a test case", test.loc, list(case)) for case in test.cases]
+        for key in ("d", "vjp"):
+            for given in self.raw.per_overload.get(key, ()):
+                if given:
+                    listed.append((key, self.key_loc(key), list(given)))
+        for what, loc, names in listed:
+            for sig in self.raw.sigs:
+                required = [a.name for a in sig.args if a.required]
+                order = [required.index(n) for n in names if n in required]
+                if order == sorted(order):
+                    break
+            else:
+                shown = ", ".join(n for n in names if n in required)
+                self.fault(
+                    "E212",
+                    loc,
+                    f"{what} lists {shown}, the signature {', '.join(required)}",
+                    "keep one order",
+                    self.sig_notes(),
+                )
+                return
+
     def like_names(self, e: Entry) -> None:
         """Names in a reference expression are arguments or the libraries."""
         import ast
@@ -632,6 +699,10 @@ class _EntryResolver:
                     did_you_mean(o.kernel, known.kernels) or "declare it in csrc/kernels with '// kernel: name' above"
                 )
                 self.fault("E404", loc, f"no kernel '{o.kernel}'", hint)
+            if o.kernel in known.parameters and (why := disagreement(o.sig, known.parameters[o.kernel])):
+                text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
+                at = self.raw.per_overload["kernel"][o.index][1]
+                self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
         if e.batch and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",
@@ -639,6 +710,11 @@ class _EntryResolver:
                 f"no batching rule '{e.batch}'",
                 did_you_mean(e.batch, known.batches),
             )
+
+
+def tensor_names(sig: Signature) -> frozenset[str]:
+    """Names that stand for one tensor: arguments and results that are no list."""
+    return frozenset(x.name for x in (*sig.args, *sig.results) if x.type.is_tensor)
 
 
 def reads_values(n: F.Node) -> set[str]:
@@ -749,14 +825,20 @@ def _across(entries: list[Entry], diags: Diagnostics) -> None:
 
 
 def kernels_reached(file: OpFile) -> set[str]:
-    return {o.kernel for e in file.entries for o in e.overloads if o.kernel}
+    """Kernels that entries name; for an op with an in-place form also `name_`."""
+    out = set()
+    for e in file.entries:
+        for o in e.overloads:
+            if o.kernel:
+                out |= {o.kernel, o.kernel + "_"} if e.inplace else {o.kernel}
+    return out
 
 
 def check_kernels(file: OpFile, diags: Diagnostics, declared: Declared) -> None:
     """E405: kernels that no entry reaches."""
     reached = kernels_reached(file)
     for name, where in sorted(declared.kernels.items()):
-        if name not in reached:
+        if name not in reached and name not in declared.internal:
             diags.add(
                 "E405",
                 Loc(0, 0),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
-from .model import Formula, Loc, Signature
+from .model import Formula, Loc, Signature, Type
 from .structured import META, SHAPES, TENSOR, parameters
 
 Notes = Iterable[tuple[Loc, str]]
@@ -22,6 +22,8 @@ class Callee:
     most: int
     keywords: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    types: Mapping[str, Type] = field(default_factory=dict)  # of an op's arguments
+    tensor: bool = False  # gives one tensor
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,31 @@ class Scope:
     elementwise: bool = False
     what_names: str = "an argument"
     hidden: Mapping[str, str] = field(default_factory=dict)  # name -> why it is not in scope
+    tensors: frozenset[str] = frozenset()  # names that stand for one tensor
+
+    def is_tensor(self, n: F.Node) -> bool:
+        """Whether n is surely one tensor (False where it is not known)."""
+        match n:
+            case F.Name(id=i):
+                return i in self.tensors
+            case F.Unary(arg=a):
+                return self.is_tensor(a)
+            case F.Binary(left=a, right=b) | F.Compare(left=a, right=b):
+                return not isinstance(b, F.NoneLit) and (self.is_tensor(a) or self.is_tensor(b))
+            case F.Call(func=f, args=args):
+                known = self.callees.get(f, ())
+                if f in FUNCTIONS:
+                    return any(map(self.is_tensor, args))
+                return bool(known) and all(c.tensor for c in known)
+        return False
 
 
 def op_callee(sig: Signature) -> Callee:
     positional = [a for a in sig.args if not a.kwonly]
     required = tuple(a.name for a in sig.args if a.required)
-    return Callee(0, len(positional), tuple(a.name for a in sig.args), required)
+    types = {a.name: a.type for a in sig.args}
+    tensor = len(sig.results) == 1 and sig.results[0].type.is_tensor
+    return Callee(0, len(positional), tuple(a.name for a in sig.args), required, types, tensor)
 
 
 def elementwise_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tuple[Callee, ...]]:
@@ -55,7 +76,7 @@ def structured_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tuple
     for table in (META, TENSOR):
         for name, f in table.items():
             least, most, keywords = parameters(f)
-            out[name] = (Callee(least, most, keywords),)
+            out[name] = (Callee(least, most, keywords, tensor=table is TENSOR),)
     for name, callees in ops.items():
         out[name] = out.get(name, ()) + callees
     return out
@@ -112,10 +133,14 @@ class Checker:
             )
             return
         given = len(n.args)
+        misfit = ""
         for c in callees:
             if c.most != -1 and given > c.most:
                 continue
             keywords = [k for k, _ in n.kwargs]
+            if wrong := _misfit(c, n, scope):
+                misfit = wrong
+                continue
             if any(k not in c.keywords or k in c.keywords[:given] for k in keywords):
                 continue
             if c.required or c.least == 0:
@@ -125,6 +150,9 @@ class Checker:
                 continue
             if given + len(keywords) >= c.least:
                 return
+        if misfit:
+            self.fault("E207", f, n.span, f"{where}: {n.func}(): {misfit}")
+            return
         unknown = [k for k, _ in n.kwargs if all(k not in c.keywords for c in callees)]
         if unknown:
             known = [k for c in callees for k in c.keywords]
@@ -134,6 +162,17 @@ class Checker:
         wants = " or ".join(dict.fromkeys(_wants(c) for c in callees))
         got = given + len(n.kwargs)
         self.fault("E203", f, n.span, f"{where}: {n.func}() takes {wants}, got {got}")
+
+
+def _misfit(c: Callee, n: F.Call, scope: Scope) -> str:
+    """A tensor where an op wants a plain value."""
+    for name, arg in [*zip(c.keywords, n.args, strict=False), *n.kwargs]:
+        t = c.types.get(name)
+        if t is not None and not t.has_tensor and scope.is_tensor(arg):
+            return f"'{name}' is {t}, not a tensor"
+        if t is not None and t.is_tensor and isinstance(arg, (F.Str, F.Tuple, F.List)):
+            return f"'{name}' is a tensor"
+    return ""
 
 
 def _wants(c: Callee) -> str:
