@@ -52,9 +52,16 @@ TensorRef tangent_of(const TensorRef& t) {
   if (!t || !t->has_tangent()) return nullptr;
   if (t->meta()->tangent) return t->meta()->tangent;
   const TensorRef base = t->meta()->view->base;
-  const TensorRef whole = base->meta()->tangent;
+  const Storage& b = base->storage();
   const Storage& v = t->storage();
-  const std::int64_t offset = v.offset() - base->storage().offset() + whole->storage().offset();
+  TensorRef whole = base->meta()->tangent;
+  if (!(whole->storage().strides() == b.strides())) {  // laid out otherwise: the view's strides mean nothing there
+    std::int64_t last = 0;
+    for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
+    TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, b.dtype()));
+    whole = engine_ops.as_strided_scatter_graph(flat, whole, b.sizes(), b.strides(), 0);
+  }
+  const std::int64_t offset = v.offset() - b.offset() + whole->storage().offset();
   TensorRef part = engine_ops.as_strided_graph(whole, v.sizes(), v.strides(), offset);
   attach_tangent(t, part);
   return part;

@@ -94,7 +94,16 @@ class TP_API TensorImpl {
 
   const Storage& storage() const { return storage_; }
   Storage& storage() { return storage_; }
-  void set_storage(Storage s) { storage_ = std::move(s); }
+  void set_storage(Storage s) {
+    reshaped_ = s.block() == storage_.block();
+    storage_ = std::move(s);
+  }
+  /// Whether the last set_storage changed sizes or strides over the same memory (transpose_): no element was written then.
+  bool reshaped() const { return reshaped_; }
+  void clear_reshaped() { reshaped_ = false; }
+  /// In forward mode: an in-place op has just written here, so that the tangent that follows is an update.
+  bool written() const { return written_; }
+  void set_written(bool v) { written_ = v; }
   Dtype dtype() const { return storage_.dtype(); }
   Device device() const { return storage_.device(); }
   const Shape& sizes() const { return storage_.sizes(); }
@@ -155,6 +164,8 @@ class TP_API TensorImpl {
   bool inference_ = false;
   bool subclass_ = false;
   bool viewed_ = false;
+  bool reshaped_ = false;
+  bool written_ = false;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
   Storage storage_;

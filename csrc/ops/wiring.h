@@ -3,7 +3,10 @@
 #pragma once
 #include <initializer_list>
 
+#include <functional>
+
 #include "autograd/autograd_node.h"
+#include "autograd/dual_level.h"
 #include "autograd/engine.h"
 
 namespace tp {
@@ -43,6 +46,10 @@ inline void attach(const TensorRef& out, NodeRef node, std::uint32_t output_nr =
 /// Marks `out` as a view of `base` (differentiable views follow in-place changes of either).
 TP_API TensorRef make_view(const TensorRef& base, Storage view, const char* op, ViewKind kind = ViewKind::Plain);
 
+/// Raises for a view whose history no in-place op may move ("Output 0 of UnbindBackward0 is a view and ...").
+/// `indirect`: it was not the view itself that changed but its base or another view.
+[[noreturn]] TP_API void raise_view_kind(const TensorRef& t, bool indirect);
+
 /// Raises when an in-place op on `t` cannot be given a right history (leaf that requires grad, multi-output view, ...).
 TP_API void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record);
 /// After the memory was written: bumps the version and, when `node` is given, moves the history of `t` (and its base).
@@ -60,12 +67,21 @@ inline bool has_tangents(std::initializer_list<const TensorRef*> inputs) {
 }
 TP_API bool has_tangents(std::span<const TensorRef> inputs);
 /// The tangent of `t`, or null.
-inline TensorRef tangent(const TensorRef& t) { return t && t->has_tangent() ? t->meta()->tangent : TensorRef(); }
+inline TensorRef tangent(const TensorRef& t) { return t && t->has_tangent() ? dual::tangent_of(t) : TensorRef(); }
 /// The tangent of `t`, or zeros like it.
 TP_API TensorRef tangent_or_zeros(const TensorRef& t);
+/// Right after an in-place op on `out` the tangent it shares with its base or its views is overwritten, else it is hung on.
 TP_API void set_tangent(const TensorRef& out, TensorRef tangent);
 /// The same tensor without its tangent, history kept: what a tangent formula reads.
 TP_API TensorRef primal(const TensorRef& t);
+/// The tangent of a result whose vjp is linear in its cotangent: the transpose of that map applied to the tangents of the
+/// inputs (null: zero). `vjp` gives one gradient per input. Differentiable in tangents and primals while gradients are on.
+TP_API TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef& u)>& vjp,
+                                      std::span<const TensorRef> tangents);
+/// The same for several results; null where a result has no tangent (integers).
+TP_API std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
+                                                   const std::function<GraphGradVec(std::span<const TensorRef> us)>& vjp,
+                                                   std::span<const TensorRef> tangents);
 
 /// Autocast: `t` in the dtype the schema's policy asks for (itself when nothing is to be done).
 TP_API TensorRef autocast(const OpSchema& schema, const TensorRef& t);

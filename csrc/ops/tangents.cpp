@@ -1,0 +1,129 @@
+// Forward mode: tangents of results, of views and of what is changed in place. Knows no op by name.
+#include "core/errors.h"
+#include "ops/wiring.h"
+
+namespace tp::wiring {
+namespace {
+
+TensorRef zeros_like(const TensorRef& t) { return TensorImpl::make(zeros_storage(t->sizes(), t->dtype())); }
+
+/// Zeros whose memory is laid out as `t`'s, so that the strides of a view of `t` name the right part of them.
+TensorRef zeros_laid_out(const TensorRef& t) {
+  const Storage& s = t->storage();
+  std::int64_t last = 0;
+  for (int i = 0; i < s.dim(); ++i) last += s.size(i) ? (s.size(i) - 1) * s.stride(i) : 0;
+  return TensorImpl::make(zeros_storage({last + 1}, s.dtype()).with_geometry(s.sizes(), s.strides(), 0));
+}
+
+bool writable(const TensorRef& tangent) {
+  return !(modes::grad_enabled() && tangent->requires_grad() && tangent->is_leaf()) && !tangent->storage().block()->read_only;
+}
+
+/// Values saved for the backward of `out` read its tangent too (forward over reverse).
+void tell_node(const TensorRef& out, const TensorRef& tangent) {
+  Node* fn = static_cast<Node*>(out->grad_fn_raw());
+  if (!fn) return;
+  const std::size_t n = fn->saved_count();
+  for (std::size_t k = 0; k < n; ++k) {
+    const SavedSlot slot = fn->saved_at(k);
+    if (slot.output && slot.edge.nr == out->output_nr() && slot.value && slot.value->saved())
+      slot.value->set_tangent(tangent, dual::current_level());
+  }
+}
+
+}  // namespace
+
+bool has_tangents(std::span<const TensorRef> inputs) {
+  for (const TensorRef& t : inputs)
+    if (t && t->has_tangent()) return true;
+  return false;
+}
+
+TensorRef tangent_or_zeros(const TensorRef& t) {
+  if (TensorRef d = tangent(t)) return d;
+  return zeros_like(t);
+}
+
+void set_tangent(const TensorRef& out, TensorRef tangent) {
+  const bool update = out->written();
+  out->set_written(false);
+  if (!tangent || !is_differentiable(out->dtype())) return;
+  if (!dual::current_level())
+    runtime_error("Trying to use forward AD outside of a dual level: make_dual and tangents need an open dual_level()");
+  if (!(tangent->sizes() == out->sizes()))
+    runtime_error("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                  "supported. Tensor is of size ",
+                  out->sizes(), " while the given forward gradient is of size ", tangent->sizes(), ".");
+  if (!update || (!out->is_view() && !out->is_viewed())) {
+    tell_node(out, tangent);
+    dual::attach_tangent(out, std::move(tangent));
+    return;
+  }
+  // Base and views show parts of one tangent, as they show parts of one memory: it is written, not replaced.
+  if (!out->has_tangent() && out->is_view()) {
+    const TensorRef& base = out->meta()->view->base;
+    if (base->dtype() == out->dtype()) dual::attach_tangent(base, zeros_laid_out(base));
+  }
+  TensorRef own = dual::tangent_of(out);
+  if (own && own->dtype() == tangent->dtype() && writable(own))
+    engine_ops.copy_graph(own, tangent);
+  else
+    dual::attach_tangent(out, std::move(tangent));
+}
+
+TensorRef primal(const TensorRef& t) {
+  if (!t || !t->has_tangent()) return t;
+  TensorRef p = TensorImpl::make(t->storage());
+  p->set_inference(t->is_inference());
+  if (Edge e = gradient_edge(t); e.node) p->set_grad_fn(NodeBaseRef::adopt(e.node.detach()), e.nr);
+  return p;
+}
+
+std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
+                                            const std::function<GraphGradVec(std::span<const TensorRef>)>& vjp,
+                                            std::span<const TensorRef> tangents) {
+  const bool lasting = modes::grad_enabled();
+  std::vector<TensorRef> us(outs.size());
+  std::vector<Edge> inputs(outs.size());
+  GraphGradVec w;
+  {
+    modes::GradMode on(true);
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      us[i] = zeros_like(outs[i]);
+      if (!is_differentiable(outs[i]->dtype())) continue;
+      us[i]->set_requires_grad(true);
+      inputs[i] = gradient_edge(us[i]);
+    }
+    w = vjp(us);
+  }
+  std::vector<Edge> roots;
+  std::vector<TensorRef> seeds, of;
+  for (std::size_t i = 0; i < w.size() && i < tangents.size(); ++i) {
+    if (!w[i] || !tangents[i] || !w[i]->requires_grad()) continue;
+    roots.push_back(gradient_edge(w[i]));
+    seeds.push_back(tangents[i]);
+    of.push_back(w[i]);
+  }
+  std::vector<TensorRef> result(outs.size());
+  if (!roots.empty()) {
+    Engine::Request request;
+    request.roots = roots;
+    request.seeds = seeds;
+    request.root_tensors = of;
+    request.inputs = inputs;
+    request.create_graph = lasting;
+    request.accumulate = false;
+    result = Engine::run(request);
+  }
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    if (!result[i] && inputs[i].node) result[i] = zeros_like(outs[i]);
+  return result;
+}
+
+TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef&)>& vjp,
+                               std::span<const TensorRef> tangents) {
+  return tangent_by_transpose(
+      std::span<const TensorRef>(&out, 1), [&](std::span<const TensorRef> us) { return vjp(us[0]); }, tangents)[0];
+}
+
+}  // namespace tp::wiring
