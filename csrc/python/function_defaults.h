@@ -1,0 +1,22 @@
+// What the Python class Function defines itself: found by identity where a subclass overrides nothing.
+#pragma once
+#include "python/values.h"
+
+namespace tp::python {
+
+struct FunctionDefaults {
+  PyObject* setup_context = nullptr;
+  PyObject* backward = nullptr;
+  PyObject* vjp = nullptr;
+  PyObject* bind = nullptr;       // (cls, args, kwargs) -> positional arguments of forward
+  PyObject* transform = nullptr;  // (cls, args) -> outputs, under a func transform
+};
+extern FunctionDefaults function_defaults;
+
+/// The Function subclass a context belongs to.
+Owned forward_class(PyObject* ctx);
+PyObject* call_user_backward(PyObject* ctx, PyObject* const* grads, std::size_t n);
+/// A gradient buffer of the engine was shown to Python: no nested pass until the running backward returns.
+void note_exposed_buffer();
+
+}  // namespace tp::python
