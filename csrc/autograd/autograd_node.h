@@ -56,6 +56,7 @@ class AutogradNode : public Node {
   }
   /// contract `saved_inputs_[i]` / `saved_output_`: by slot; absent where the formula does not need it.
   const SavedValue& saved_slot(std::size_t k) const { return saved_[k]; }
+  SavedValue& saved_slot(std::size_t k) { return saved_[k]; }
   static constexpr std::size_t num_saved() { return N_SAVED; }
 
   const Shape& out_shape() const { return out_shape_; }

@@ -20,8 +20,6 @@ std::int64_t extent(const Geometry& g) {
   return last + 1;
 }
 
-bool contiguous(const Geometry& g) { return g.strides == contiguous_strides(g.sizes); }
-
 /// Memory laid out as the base's, uninitialised.
 Storage base_memory(const Geometry& base, bool zero) {
   Storage flat = zero ? zeros_storage({extent(base)}, base.dtype) : empty({extent(base)}, base.dtype);
