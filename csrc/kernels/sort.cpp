@@ -1,0 +1,239 @@
+// Sorting by radix passes over (key, position) pairs: a value becomes an unsigned key whose order is the value's order.
+#include "kernels/sort.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "core/errors.h"
+#include "core/modes.h"
+#include "core/parallel_for.h"
+#include "kernels/staging.h"
+
+namespace tp::kernels {
+namespace {
+
+template <class K>
+struct Item {
+  K key;
+  std::uint32_t at;
+};
+
+// ---- keys ------------------------------------------------------------------------------------------------------------
+inline std::uint32_t key_of(float v) {
+  if (v != v) return ~0u;
+  const std::uint32_t b = std::bit_cast<std::uint32_t>(v + 0.0f);  // -0 ties with 0
+  return b & 0x80000000u ? ~b : b | 0x80000000u;
+}
+inline std::uint64_t key_of(double v) {
+  if (v != v) return ~std::uint64_t(0);
+  const std::uint64_t b = std::bit_cast<std::uint64_t>(v + 0.0);
+  return b >> 63 ? ~b : b | std::uint64_t(1) << 63;
+}
+inline std::uint32_t key_of(std::int32_t v) { return std::uint32_t(v) ^ 0x80000000u; }
+inline std::uint64_t key_of(std::int64_t v) { return std::uint64_t(v) ^ std::uint64_t(1) << 63; }
+inline std::uint64_t key_of(std::uint64_t v) { return v; }
+
+// ---- radix sort ------------------------------------------------------------------------------------------------------
+/// Least significant digit first: stable. A digit that all keys share is skipped. The result is in `a`.
+template <int BITS, class K>
+void radix_sort(std::vector<Item<K>>& a, std::vector<Item<K>>& b, std::size_t n) {
+  constexpr int kPasses = (int(sizeof(K)) * 8 + BITS - 1) / BITS;
+  constexpr std::size_t kBuckets = std::size_t(1) << BITS;
+  static_assert(kPasses <= 8);
+  std::uint32_t counts[kPasses][kBuckets] = {};
+  for (std::size_t i = 0; i < n; ++i)
+    for (int p = 0; p < kPasses; ++p) ++counts[p][a[i].key >> (p * BITS) & (kBuckets - 1)];
+  for (int p = 0; p < kPasses; ++p) {
+    std::uint32_t* count = counts[p];
+    if (count[a[0].key >> (p * BITS) & (kBuckets - 1)] == n) continue;
+    std::uint32_t sum = 0;
+    for (std::size_t d = 0; d < kBuckets; ++d) {
+      const std::uint32_t c = count[d];
+      count[d] = sum;
+      sum += c;
+    }
+    for (std::size_t i = 0; i < n; ++i) b[count[a[i].key >> (p * BITS) & (kBuckets - 1)]++] = a[i];
+    a.swap(b);
+  }
+}
+
+template <class K>
+void sort_items(std::vector<Item<K>>& a, std::vector<Item<K>>& b, std::size_t n) {
+  if (n < 2) return;
+  if (n <= 32) {  // insertion: stable, and quicker than filling histograms
+    for (std::size_t i = 1; i < n; ++i) {
+      const Item<K> v = a[i];
+      std::size_t j = i;
+      for (; j > 0 && a[j - 1].key > v.key; --j) a[j] = a[j - 1];
+      a[j] = v;
+    }
+    return;
+  }
+  if (n < 4096)
+    radix_sort<8>(a, b, n);
+  else
+    radix_sort<11>(a, b, n);
+}
+
+/// The k smallest items in no order, ties going to the lower position: candidates below a threshold that tightens.
+template <class K>
+void select_items(const K* keys, std::size_t n, std::size_t k, std::vector<Item<K>>& out) {
+  const auto before = [](const Item<K>& x, const Item<K>& y) { return x.key < y.key || (x.key == y.key && x.at < y.at); };
+  out.clear();
+  K threshold = ~K(0);
+  const std::size_t room = std::max<std::size_t>(2 * k, 1024);
+  const auto shrink = [&] {
+    std::nth_element(out.begin(), out.begin() + (k - 1), out.end(), before);
+    threshold = out[k - 1].key;
+    out.resize(k);
+  };
+  constexpr std::size_t kBlock = 64;
+  std::size_t i = 0;
+  while (i < n) {
+    const std::size_t e = std::min(n, i + kBlock);
+    K least = ~K(0);
+    for (std::size_t j = i; j < e; ++j) least = keys[j] < least ? keys[j] : least;
+    // Equal keys further on come later in position, so a full set only yields to smaller ones.
+    if (out.size() < k || least < threshold) {
+      for (std::size_t j = i; j < e; ++j)
+        if (out.size() < k || keys[j] < threshold || threshold == ~K(0)) out.push_back({keys[j], std::uint32_t(j)});
+      if (out.size() >= room) shrink();
+    }
+    i = e;
+  }
+  if (out.size() > k) shrink();
+}
+
+// ---- rows ------------------------------------------------------------------------------------------------------------
+struct Rows {
+  std::int64_t count, length, inner;  // element j of row r: base(r) + j * inner
+  std::int64_t base(std::int64_t r) const { return r / inner * length * inner + r % inner; }
+};
+
+void gather_bytes(char* to, std::int64_t to_step, const char* from, std::int64_t from_step, std::size_t size,
+                  const std::uint32_t* at, std::int64_t n) {
+  const auto run = [&](auto word) {
+    using W = decltype(word);
+    W* t = reinterpret_cast<W*>(to);
+    const W* f = reinterpret_cast<const W*>(from);
+    for (std::int64_t i = 0; i < n; ++i) t[i * to_step] = f[std::int64_t(at[i]) * from_step];
+  };
+  switch (size) {
+    case 1: return run(std::uint8_t());
+    case 2: return run(std::uint16_t());
+    case 4: return run(std::uint32_t());
+    default: return run(std::uint64_t());
+  }
+}
+
+struct Job {
+  Storage keys_source;  // contiguous, of a compute type
+  Storage source;       // contiguous, of the input's dtype
+  Rows in, out;
+  std::int64_t take;    // elements written for each row
+  bool descending;
+  Storage values, indices;
+};
+
+template <class T, class Body>
+void for_rows(const Job& job, const Body& body) {
+  using K = decltype(key_of(T()));
+  const T* data = job.keys_source.data<T>();
+  const std::int64_t n = job.in.length;
+  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
+  parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
+    std::vector<K> keys(std::size_t(n), K(0));
+    std::vector<Item<K>> items, spare;
+    std::vector<std::uint32_t> order(std::size_t(job.take), 0u);
+    for (std::int64_t r = b; r < e; ++r) {
+      const T* row = data + job.in.base(r);
+      const K flip = job.descending ? ~K(0) : K(0);
+      for (std::int64_t j = 0; j < n; ++j) keys[std::size_t(j)] = key_of(row[j * job.in.inner]) ^ flip;
+      body(keys, items, spare);
+      for (std::int64_t j = 0; j < job.take; ++j) order[std::size_t(j)] = items[std::size_t(j)].at;
+      const std::size_t size = item_size(job.source.dtype());
+      gather_bytes(job.values.raw() + job.out.base(r) * std::int64_t(size), job.out.inner,
+                   job.source.raw() + job.in.base(r) * std::int64_t(size), job.in.inner, size, order.data(), job.take);
+      std::int64_t* index = job.indices.data<std::int64_t>() + job.out.base(r);
+      for (std::int64_t j = 0; j < job.take; ++j) index[j * job.out.inner] = order[std::size_t(j)];
+    }
+  });
+}
+
+template <class F>
+void by_key_type(Dtype d, const F& f) {
+  switch (compute_type(d)) {
+    case Compute::F32: return f(float());
+    case Compute::F64: return f(double());
+    case Compute::I32: return f(std::int32_t());
+    case Compute::I64: return f(std::int64_t());
+    default: return f(std::uint64_t());
+  }
+}
+
+/// Checks, output sizes and the parts every row needs. `take` < 0: whole rows.
+Job prepare(const OpSchema& op, const Storage& input, std::int64_t dim, std::int64_t take, bool descending) {
+  if (is_complex(input.dtype())) type_error(op.name, ": complex numbers have no order; input is ", dtype_name(input.dtype()));
+  const int n = input.dim();
+  if (dim < -std::max(n, 1) || dim >= std::max(n, 1))
+    index_error(op.name, ": dim ", dim, " out of range for a ", n, "-d tensor (expected ", -std::max(n, 1), "..", std::max(n, 1) - 1, ")");
+  const int d = int(dim < 0 ? dim + n : dim);
+  const std::int64_t length = n == 0 ? 1 : input.size(d);
+  if (length >= std::int64_t(1) << 32) value_error(op.name, ": dimension ", d, " has ", length, " elements; at most 2^32 - 1 are supported");
+  if (take > length) value_error(op.name, ": k is ", take, " but dimension ", d, " has ", length, " elements");
+  if (take < 0) take = length;
+  Job job;
+  job.source = contiguous(input);
+  const Dtype keys = input.dtype() == Dtype::Bool ? Dtype::I32 : dtype_of(compute_type(input.dtype()));
+  job.keys_source = contiguous(cast(input, keys));
+  std::int64_t inner = 1;
+  for (int i = d + 1; i < n; ++i) inner *= input.size(i);
+  job.in = {length ? input.numel() / length : 0, length, inner};
+  Shape sizes = input.sizes();
+  if (n) sizes[d] = take;
+  job.out = {job.in.count, take, inner};
+  job.take = take;
+  job.descending = descending;
+  job.values = empty(sizes, input.dtype());
+  job.indices = empty(sizes, Dtype::I64);
+  return job;
+}
+
+}  // namespace
+
+std::array<Storage, 2> sort(const OpSchema& op, const Storage& input, std::int64_t dim, bool descending, bool) {
+  Job job = prepare(op, input, dim, -1, descending);
+  const modes::Unlocked unlocked(input.numel() > 4096);
+  by_key_type(job.keys_source.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_rows<T>(job, [&](auto& keys, auto& items, auto& spare) {
+      items.resize(keys.size());
+      spare.resize(keys.size());
+      for (std::size_t i = 0; i < keys.size(); ++i) items[i] = {keys[i], std::uint32_t(i)};
+      sort_items(items, spare, keys.size());
+    });
+  });
+  return {std::move(job.values), std::move(job.indices)};
+}
+
+std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64_t k, std::int64_t dim, bool largest, bool) {
+  if (k < 0) value_error(op.name, ": k must not be negative, got ", k);
+  Job job = prepare(op, input, dim, k, largest);
+  if (k == 0) return {std::move(job.values), std::move(job.indices)};
+  const modes::Unlocked unlocked(input.numel() > 4096);
+  by_key_type(job.keys_source.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_rows<T>(job, [&](auto& keys, auto& items, auto& spare) {
+      select_items(keys.data(), keys.size(), std::size_t(k), items);
+      // Positions arrive in no order; the radix sort is stable, so they are put in order first.
+      std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
+      spare.resize(items.size());
+      sort_items(items, spare, items.size());
+    });
+  });
+  return {std::move(job.values), std::move(job.indices)};
+}
+
+}  // namespace tp::kernels
