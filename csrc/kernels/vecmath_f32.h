@@ -81,8 +81,8 @@ TP_MATH float log_special(float result, float x, float zero_at) {
 TP_MATH float exp(float x) {
   const float y = x < -104.0f ? -104.0f : x;
   const auto [n, r, biased] = detail::exp_reduce(y, 254, 128);
-  const float p = detail::horner(r, 0x1.6a4356p-10f, 0x1.1239b4p-7f, 0x1.5558bap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f,
-                                 1.0f, 1.0f);
+  const float p =
+      detail::horner(r, 0x1.6a4356p-10f, 0x1.1239b4p-7f, 0x1.5558bap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1.0f, 1.0f);
   return detail::scale_in_two(p, n, biased);
 }
 
@@ -90,7 +90,8 @@ TP_MATH float exp(float x) {
 // price of computing both sides.
 TP_MATH float exp2(float x) {
   const float half = 0.5f * x, h = half < -76.0f ? -76.0f : half, rounder = detail::kRounderF + 254.0f;
-  const int32_t bits = int32_t(detail::to_bits(TP_FMA(h, 2.0f, rounder))), last = int32_t(detail::to_bits(rounder + 128.0f));
+  const int32_t bits = int32_t(detail::to_bits(TP_FMA(h, 2.0f, rounder))),
+                last = int32_t(detail::to_bits(rounder + 128.0f));
   const uint32_t biased = uint32_t(bits < last ? bits : last);
   const float n = detail::from_bits(biased) - rounder, r = TP_FMA(h, 2.0f, -n);
   const float p = detail::horner(r, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f, 0x1.ebfbdcp-3f,
@@ -112,9 +113,9 @@ TP_MATH float expm1(float x) {
 TP_MATH float sigmoid(float x) {
   const float y = x > 30.0f ? 30.0f : x;
   const auto [n, r, biased] = detail::exp_reduce(-y, 63, 150);
-  const float p = detail::horner(r, 0x1.6a4356p-10f, 0x1.1239b4p-7f, 0x1.5558bap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f,
-                                 1.0f, 1.0f);
-  return 0x1p-64f / TP_FMA(p, detail::from_bits(biased << 23), 0x1p-64f);
+  // The power of two joins last, so that exp itself is never rounded, only exp - 1.
+  const float s = detail::from_bits(biased << 23), p = TP_FMA(r * r, detail::expm1_tail(r), r);
+  return 0x1p-64f / (TP_FMA(p, s, 0x1p-64f) + s);
 }
 
 // u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,
@@ -164,8 +165,8 @@ TP_MATH float log1p(float x) {
   const float f = detail::from_bits(detail::to_bits(x) + minus_k) - TP_FMA(scale, -0.25f, 1.0f);
   const float p = detail::horner(f, -0x1.71d1e2p-5f, 0x1.acef56p-4f, -0x1.0d9acep-3f, 0x1.288226p-3f, -0x1.54edccp-3f,
                                  0x1.99698ap-3f, -0x1.000048p-2f, 0x1.5555a4p-2f, -0x1p-1f);
-  const float result = detail::add_exponent(f, f * f * p, float(int32_t(minus_k)), -0x1.62e43p-1f, -detail::kLn2HiF,
-                                            -detail::kLn2LoF);
+  const float result =
+      detail::add_exponent(f, f * f * p, float(int32_t(minus_k)), -0x1.62e43p-1f, -detail::kLn2HiF, -detail::kLn2LoF);
   return detail::log_special(result, x, -1.0f);
 }
 
@@ -179,8 +180,8 @@ TP_MATH float erf(float x) {
   const float q = detail::horner(t, 0x1.286906p-12f, -0x1.1fbb32p-8f, 0x1.06b092p-5f, -0x1.33148p-3f, -0x1.d6a93cp-1f,
                                  -0x1.a07bfcp+0f, -0x1.28122p-12f);
   const float rounder = detail::kRounderF + 127.0f, shifted = q + rounder, r = q - (shifted - rounder);
-  const float p = detail::horner(r, 0x1.5bd894p-10f, 0x1.3ce98ap-7f, 0x1.c6b6dep-5f, 0x1.ebf9cp-3f, 0x1.62e42ap-1f,
-                                 1.0f);
+  const float p =
+      detail::horner(r, 0x1.5bd894p-10f, 0x1.3ce98ap-7f, 0x1.c6b6dep-5f, 0x1.ebf9cp-3f, 0x1.62e42ap-1f, 1.0f);
   const float large = TP_FMA(-p, detail::from_bits(detail::to_bits(shifted) << 23), 1.0f);
   const float near_zero = TP_FMA(t, small, t);
   return detail::with_sign(t < 0.925f ? near_zero : large, x);

@@ -104,10 +104,10 @@ TP_MATH double exp(double x) {
 TP_MATH double exp2(double x) {
   const double y = x < -1076.0 ? -1076.0 : x, rounder = detail::kRounder + 2046.0, last = rounder + 1024.0;
   const double t = y + rounder, capped = t > last ? last : t, n = capped - rounder;
-  const double p = detail::horner(
-      y - n, 0x1.e8202d3de9541p-32, 0x1.e612bec2977p-28, 0x1.b52600d6d20a9p-24, 0x1.62bfcd2f4d0dcp-20,
-      0x1.ffcbfbffdc339p-17, 0x1.4309130c4e56dp-13, 0x1.5d87fe78b1fe9p-10, 0x1.3b2ab6fba1023p-7, 0x1.c6b08d704a0dep-5,
-      0x1.ebfbdff82c59dp-3, 0x1.62e42fefa39efp-1, 1.0);
+  const double p =
+      detail::horner(y - n, 0x1.e8202d3de9541p-32, 0x1.e612bec2977p-28, 0x1.b52600d6d20a9p-24, 0x1.62bfcd2f4d0dcp-20,
+                     0x1.ffcbfbffdc339p-17, 0x1.4309130c4e56dp-13, 0x1.5d87fe78b1fe9p-10, 0x1.3b2ab6fba1023p-7,
+                     0x1.c6b08d704a0dep-5, 0x1.ebfbdff82c59dp-3, 0x1.62e42fefa39efp-1, 1.0);
   return detail::scale_in_two(p, n, detail::to_bits(capped));
 }
 
@@ -123,7 +123,9 @@ TP_MATH double expm1(double x) {
 TP_MATH double sigmoid(double x) {
   const double y = x > 40.0 ? 40.0 : x;
   const auto [n, r, biased] = detail::exp_reduce(-y, 1023 - 512, 1076);
-  return 0x1p-512 / TP_FMA(detail::exp_poly(r), detail::from_bits(biased << 52), 0x1p-512);
+  // The power of two joins last, so that exp itself is never rounded, only exp - 1.
+  const double s = detail::from_bits(biased << 52), p = TP_FMA(r * r, detail::expm1_tail(r), r);
+  return 0x1p-512 / (TP_FMA(p, s, 0x1p-512) + s);
 }
 
 // u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,
@@ -132,10 +134,10 @@ TP_MATH double tanh(double x) {
   const double a = detail::magnitude(x), y = a > 20.0 ? 20.0 : a, rounder = detail::kRounder + 1023.0;
   const double t = TP_FMA(y - 0x1.62e42fefa39efp-4, 2 * detail::kLog2e, rounder), n = t - rounder;
   const double h = TP_FMA(n, -0.5 * detail::kLn2Lo, TP_FMA(n, -0.5 * detail::kLn2Hi, y)), r = h + h;
-  const double tail = detail::horner(r, 0x1.502424aa57cd2p-29, 0x1.a99805b2e42f3p-26, 0x1.27fccf58c8cf1p-22,
-                                     0x1.71de394046b1bp-19, 0x1.a019fb641cbd9p-16, 0x1.a01a01bbc258dp-13,
-                                     0x1.6c16c16c8479ap-10, 0x1.111111110e328p-7, 0x1.5555555555513p-5,
-                                     0x1.555555555555ap-3, 0x1p-1);
+  const double tail =
+      detail::horner(r, 0x1.502424aa57cd2p-29, 0x1.a99805b2e42f3p-26, 0x1.27fccf58c8cf1p-22, 0x1.71de394046b1bp-19,
+                     0x1.a019fb641cbd9p-16, 0x1.a01a01bbc258dp-13, 0x1.6c16c16c8479ap-10, 0x1.111111110e328p-7,
+                     0x1.5555555555513p-5, 0x1.555555555555ap-3, 0x1p-1);
   const double s = detail::from_bits(detail::to_bits(t) << 52);
   const double u = TP_FMA(s, TP_FMA(r * h, tail, h), TP_FMA(s, 0.5, -0.5));
   // For small u the quotient is only a correction: u - u^2 / (u + 1).
@@ -158,9 +160,9 @@ TP_MATH double cosh(double x) {
 
 TP_MATH double sinh(double x) {
   const double a = detail::magnitude(x), e = detail::half_exp(a), s = x * x;
-  const double p = detail::horner(s, 0x1.b5c87393178cbp-41, 0x1.6116f4fc424afp-33, 0x1.ae646ff460045p-26,
-                                  0x1.71de3a3b07454p-19, 0x1.a01a01a037264p-13, 0x1.111111111101ep-7,
-                                  0x1.5555555555556p-3);
+  const double p =
+      detail::horner(s, 0x1.b5c87393178cbp-41, 0x1.6116f4fc424afp-33, 0x1.ae646ff460045p-26, 0x1.71de3a3b07454p-19,
+                     0x1.a01a01a037264p-13, 0x1.111111111101ep-7, 0x1.5555555555556p-3);
   const double small = TP_FMA(a * s, p, a), large = e - 0.25 / e;
   return detail::with_sign(a < 1.0 ? small : large, x);
 }
@@ -176,22 +178,21 @@ TP_MATH double log(double x) {
 TP_MATH double log2(double x) {
   const auto [k, f] = detail::log_reduce(x);
   const double p = detail::horner(
-      f, -0x1.4e431ccfd37bcp-5, 0x1.7642c8d4242a2p-4, -0x1.91c317d51f4aep-4, 0x1.610d23d276dfp-4,
-      -0x1.64c1a382991b5p-4, 0x1.873a0723f8ed3p-4, -0x1.a7269fff9ecb1p-4, 0x1.c6e418cee1be4p-4, -0x1.ec644063f487dp-4,
-      0x1.0c97eac6aa429p-3, -0x1.2776eac08c879p-3, 0x1.484b2ab5e9204p-3, -0x1.715475f4603f2p-3, 0x1.a6176238ac9b9p-3,
-      -0x1.ec709dc37010ap-3, 0x1.2776c50f803bdp-2, -0x1.71547652b91e5p-2, 0x1.ec709dc39fc2p-2, -0x1.71547652b82f9p-1,
-      0x1.c551d94ae0bfap-2);
+      f, -0x1.4e431ccfd37bcp-5, 0x1.7642c8d4242a2p-4, -0x1.91c317d51f4aep-4, 0x1.610d23d276dfp-4, -0x1.64c1a382991b5p-4,
+      0x1.873a0723f8ed3p-4, -0x1.a7269fff9ecb1p-4, 0x1.c6e418cee1be4p-4, -0x1.ec644063f487dp-4, 0x1.0c97eac6aa429p-3,
+      -0x1.2776eac08c879p-3, 0x1.484b2ab5e9204p-3, -0x1.715475f4603f2p-3, 0x1.a6176238ac9b9p-3, -0x1.ec709dc37010ap-3,
+      0x1.2776c50f803bdp-2, -0x1.71547652b91e5p-2, 0x1.ec709dc39fc2p-2, -0x1.71547652b82f9p-1, 0x1.c551d94ae0bfap-2);
   return detail::log_special(k + TP_FMA(f, p, f), x, 0.0);
 }
 
 TP_MATH double log10(double x) {
   const auto [k, f] = detail::log_reduce(x);
-  const double p = detail::horner(
-      f, -0x1.927de2f543dc3p-7, 0x1.c2a7ae1e9f512p-6, -0x1.e3c50e727f2c3p-6, 0x1.a91dbc94c6d59p-6,
-      -0x1.ad93d7cd9f1c3p-6, 0x1.d71577615691ap-6, -0x1.fd8640f9a3bddp-6, 0x1.11df260111a51p-5, -0x1.28730478445bep-5,
-      0x1.436b30af8a0a1p-5, -0x1.63c654d8638b3p-5, 0x1.8b4e0e7d0cb4dp-5, -0x1.bcb7b0e0d47b6p-5, 0x1.fc3fa58f667f7p-5,
-      -0x1.287a7636d7336p-4, 0x1.63c62775c6fcdp-4, -0x1.bcb7b1526f6ffp-4, 0x1.287a7636f3ea3p-3, -0x1.bcb7b1526e508p-3,
-      -0x1.0d213ab646bc6p-4);
+  const double p =
+      detail::horner(f, -0x1.927de2f543dc3p-7, 0x1.c2a7ae1e9f512p-6, -0x1.e3c50e727f2c3p-6, 0x1.a91dbc94c6d59p-6,
+                     -0x1.ad93d7cd9f1c3p-6, 0x1.d71577615691ap-6, -0x1.fd8640f9a3bddp-6, 0x1.11df260111a51p-5,
+                     -0x1.28730478445bep-5, 0x1.436b30af8a0a1p-5, -0x1.63c654d8638b3p-5, 0x1.8b4e0e7d0cb4dp-5,
+                     -0x1.bcb7b0e0d47b6p-5, 0x1.fc3fa58f667f7p-5, -0x1.287a7636d7336p-4, 0x1.63c62775c6fcdp-4,
+                     -0x1.bcb7b1526f6ffp-4, 0x1.287a7636f3ea3p-3, -0x1.bcb7b1526e508p-3, -0x1.0d213ab646bc6p-4);
   const double result = detail::add_exponent(0.5 * f, f * p, k, 0x1.34413509f78p-2, 0x1.fef311f12b358p-46);
   return detail::log_special(result, x, 0.0);
 }
@@ -203,11 +204,10 @@ TP_MATH double log1p(double x) {
   const uint64_t biased = (minus_k + 0x4000000000000000u) >> 52;  // -k + 1024
   const double k = detail::from_bits(biased | 0x4330000000000000u) - (0x1p52 + 1024.0);
   const double p = detail::horner(
-      f, 0x1.0916440691a4ap-7, -0x1.e176b5eafc9d5p-6, 0x1.9f48068f1bc5cp-5, -0x1.e8e7858d05b37p-5,
-      0x1.f253b809de9f1p-5, -0x1.fffd45caf89fp-5, 0x1.101ca4cddbb9bp-4, -0x1.24656d9ad0351p-4, 0x1.3b1f0378e46f7p-4,
-      -0x1.55593a08945d3p-4, 0x1.745cec2227a3p-4, -0x1.999972c23749dp-4, 0x1.c71c70de8f349p-4, -0x1.00000063fe39dp-3,
-      0x1.2492492974233p-3, -0x1.5555555458a99p-3, 0x1.999999998c755p-3, -0x1.0000000000776p-2, 0x1.55555555555ap-2,
-      -0x1p-1);
+      f, 0x1.0916440691a4ap-7, -0x1.e176b5eafc9d5p-6, 0x1.9f48068f1bc5cp-5, -0x1.e8e7858d05b37p-5, 0x1.f253b809de9f1p-5,
+      -0x1.fffd45caf89fp-5, 0x1.101ca4cddbb9bp-4, -0x1.24656d9ad0351p-4, 0x1.3b1f0378e46f7p-4, -0x1.55593a08945d3p-4,
+      0x1.745cec2227a3p-4, -0x1.999972c23749dp-4, 0x1.c71c70de8f349p-4, -0x1.00000063fe39dp-3, 0x1.2492492974233p-3,
+      -0x1.5555555458a99p-3, 0x1.999999998c755p-3, -0x1.0000000000776p-2, 0x1.55555555555ap-2, -0x1p-1);
   const double result = detail::add_exponent(f, f * f * p, k, -detail::kLn2Hi, -detail::kLn2Lo);
   return detail::log_special(result, x, -1.0);
 }
@@ -244,51 +244,49 @@ TP_MATH double erf_small(double s) {
 TP_MATH double erf(double x) {
   const double a = detail::magnitude(x), t = a > 6.0 ? 6.0 : a, small = TP_FMA(t, detail::erf_small(t * t), t);
   // 1 - 2^-q(t) beyond.
-  const double q = detail::horner(
-      t, 0x1.60cd2e61a1a7ep-37, -0x1.bf36745931296p-32, 0x1.072ba00bdb696p-27, -0x1.7cc083ab106bdp-24,
-      0x1.78d481e4ca813p-21, -0x1.0b33b8494bb1ap-18, 0x1.10e23c5a095a9p-16, -0x1.7a2d4047c793ep-15,
-      0x1.f7803df17634fp-15, 0x1.17c788be4671fp-13, -0x1.0a212c04a62d2p-10, 0x1.5ab1df3a27c26p-9, -0x1.f614586dff9b2p-12,
-      -0x1.c2381d50cfe83p-6, 0x1.2f8a6ee93a61cp-3, 0x1.d64144635d779p-1, 0x1.a0be45112be1ep+0, 0x1.7893bb3fd71fp-22);
+  const double q =
+      detail::horner(t, 0x1.60cd2e61a1a7ep-37, -0x1.bf36745931296p-32, 0x1.072ba00bdb696p-27, -0x1.7cc083ab106bdp-24,
+                     0x1.78d481e4ca813p-21, -0x1.0b33b8494bb1ap-18, 0x1.10e23c5a095a9p-16, -0x1.7a2d4047c793ep-15,
+                     0x1.f7803df17634fp-15, 0x1.17c788be4671fp-13, -0x1.0a212c04a62d2p-10, 0x1.5ab1df3a27c26p-9,
+                     -0x1.f614586dff9b2p-12, -0x1.c2381d50cfe83p-6, 0x1.2f8a6ee93a61cp-3, 0x1.d64144635d779p-1,
+                     0x1.a0be45112be1ep+0, 0x1.7893bb3fd71fp-22);
   const double rounder = detail::kRounder + 1023.0, shifted = rounder - q, r = (rounder - shifted) - q;
-  const double p = detail::horner(r, 0x1.e8202d3de9541p-32, 0x1.e612bec2977p-28, 0x1.b52600d6d20a9p-24,
-                                  0x1.62bfcd2f4d0dcp-20, 0x1.ffcbfbffdc339p-17, 0x1.4309130c4e56dp-13,
-                                  0x1.5d87fe78b1fe9p-10, 0x1.3b2ab6fba1023p-7, 0x1.c6b08d704a0dep-5,
-                                  0x1.ebfbdff82c59dp-3, 0x1.62e42fefa39efp-1, 1.0);
+  const double p =
+      detail::horner(r, 0x1.e8202d3de9541p-32, 0x1.e612bec2977p-28, 0x1.b52600d6d20a9p-24, 0x1.62bfcd2f4d0dcp-20,
+                     0x1.ffcbfbffdc339p-17, 0x1.4309130c4e56dp-13, 0x1.5d87fe78b1fe9p-10, 0x1.3b2ab6fba1023p-7,
+                     0x1.c6b08d704a0dep-5, 0x1.ebfbdff82c59dp-3, 0x1.62e42fefa39efp-1, 1.0);
   const double large = TP_FMA(-p, detail::from_bits(detail::to_bits(shifted) << 52), 1.0);
   return detail::with_sign(t < 0.9 ? small : large, x);
 }
 
 namespace detail {
-// exp(a^2) erfc(a) for a >= 0: a polynomial in (a - 4) / (a + 4), divided by 1 + 2 a.
-TP_MATH double erfcx(double a) {
-  const double d = TP_FMA(2.0, a, 1.0), d_lost = 2.0 * a - (d - 1.0);
-#if TP_HAS_FMA
-  // One division serves both quotients; the second is then corrected by its residual.
+// exp(x^2) erfc(x) for x = a + lo >= 0, as a sum: a polynomial in (x - 4) / (x + 4), divided by 1 + 2 x. One division
+// serves both quotients; the second is corrected by its residual.
+TP_MATH Pair erfcx(double a, double lo) {
+  const double d = TP_FMA(2.0, a, 1.0), d_lost = (2.0 * a - (d - 1.0)) + 2.0 * lo;
   const double inverse = 1.0 / ((a + 4.0) * d), u = (a - 4.0) * (d * inverse), reciprocal_d = (a + 4.0) * inverse;
-#else
-  const double u = (a - 4.0) / (a + 4.0), reciprocal_d = 1.0 / d;
-#endif
-  const double h = horner(
-      u, 0x1.ed8f8cd9ad344p-31, 0x1.b145db95ca18bp-30, -0x1.a197ec82253a6p-27, -0x1.1980b78c3e2e2p-26,
-      0x1.c6a16ace9df27p-24, 0x1.31bfc7c11994dp-24, -0x1.b87247df127fbp-21, 0x1.3ff009aab250ap-22, 0x1.7eebe5e9ea3b8p-18,
-      -0x1.78a686f0ba0aep-17, -0x1.9951eecc24568p-16, 0x1.3be125917842fp-13, -0x1.a1df715047232p-13,
-      -0x1.8d4aaa04fdecap-11, 0x1.49c67306d6d37p-8, -0x1.0962386e98ec1p-6, 0x1.3079edf463f91p-5, -0x1.0fb06dfedc839p-4,
-      0x1.7fee004e267edp-4, -0x1.9ddb23c3e14a3p-4, 0x1.16ecefcfa4862p-4, 0x1.f7f5df66fc348p-7, -0x1.1df1ad154a27fp-3,
-      0x1.3ba5916e9fd7fp+0);
-  const double q = h * reciprocal_d;
-#if TP_HAS_FMA
-  return q + reciprocal_d * (TP_FMA(-q, d, h) - q * d_lost);
-#else
-  return h / d - q * d_lost * reciprocal_d;
-#endif
+  const double leading = 0x1.3ba5916e9fd7fp+0;
+  const double w = u *
+      horner(u, 0x1.ed8f8cd9ad344p-31, 0x1.b145db95ca18bp-30, -0x1.a197ec82253a6p-27, -0x1.1980b78c3e2e2p-26,
+             0x1.c6a16ace9df27p-24, 0x1.31bfc7c11994dp-24, -0x1.b87247df127fbp-21, 0x1.3ff009aab250ap-22,
+             0x1.7eebe5e9ea3b8p-18, -0x1.78a686f0ba0aep-17, -0x1.9951eecc24568p-16, 0x1.3be125917842fp-13,
+             -0x1.a1df715047232p-13, -0x1.8d4aaa04fdecap-11, 0x1.49c67306d6d37p-8, -0x1.0962386e98ec1p-6,
+             0x1.3079edf463f91p-5, -0x1.0fb06dfedc839p-4, 0x1.7fee004e267edp-4, -0x1.9ddb23c3e14a3p-4,
+             0x1.16ecefcfa4862p-4, 0x1.f7f5df66fc348p-7, -0x1.1df1ad154a27fp-3);
+  const double h = leading + w, h_lost = (leading - h) + w, q = h * reciprocal_d;
+  const auto [back, back_lost] = two_product(q, d);
+  const double residual = ((h - back) - back_lost) + (h_lost - q * d_lost);
+  return {q, reciprocal_d * residual};
 }
 
 // factor * exp(-(hi + lo)) for hi >= 0 and tiny lo, rounding once at the end.
-TP_MATH double times_exp_minus(double factor, double hi, double lo) {
+TP_MATH double times_exp_minus(Pair factor, double hi, double lo) {
   const double y = hi > 750.0 ? 750.0 : hi;
-  const auto [n, r, biased] = exp_reduce(-y, 2046, 1024);
-  const double t = r - lo, p = TP_FMA(t * t, expm1_tail(t), t);
-  return scale_in_two(TP_FMA(factor, p, factor), n, biased);
+  const double rounder = kRounder + 2046.0, t = TP_FMA(y, -kLog2e, rounder), n = t - rounder;
+  const double first = TP_FMA(n, -kLn2Hi, -y), r = TP_FMA(n, -kLn2Lo, first);
+  const double lost = TP_FMA(n, -kLn2Lo, first - r) - lo, s = r + lost, rest = (r - s) + lost;
+  const double p = s + TP_FMA(s * s, expm1_tail(s), rest);
+  return scale_in_two(factor.hi + TP_FMA(factor.hi, p, TP_FMA(factor.lo, p, factor.lo)), n, to_bits(t));
 }
 }  // namespace detail
 
@@ -296,7 +294,7 @@ TP_MATH double erfc(double x) {
   const double magnitude = detail::magnitude(x), a = magnitude > 28.0 ? 28.0 : magnitude;
   const auto [hi, lo] = detail::two_product(a, a);
   const double small = TP_FMA(-a, detail::erf_small(hi), 1.0 - a);
-  const double tail = detail::times_exp_minus(detail::erfcx(a), hi, lo), upper = a < 0.9 ? small : tail;
+  const double tail = detail::times_exp_minus(detail::erfcx(a, 0.0), hi, lo), upper = a < 0.6 ? small : tail;
   const double lower = 2.0 - upper;
   return x < 0 ? lower : upper;
 }

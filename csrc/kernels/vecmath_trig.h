@@ -63,14 +63,15 @@ TP_MATH float sin_poly(float r, float s) {
 TP_MATH float cos_poly(float s) {
   return TP_FMA(s, horner(s, 0x1.99e824p-16f, -0x1.6c0c28p-10f, 0x1.55554ap-5f, -0x1p-1f), 1.0f);
 }
-TP_MATH double sin_poly(double r, double lo, double s) {
-  const double p = horner(s, 0x1.5d8ce49e39562p-33, -0x1.ae5e4fb57d9f8p-26, 0x1.71de3558ca6d2p-19, -0x1.a01a019beb157p-13,
-                          0x1.111111110f72fp-7, -0x1.5555555555548p-3);
-  return r + TP_FMA(r * s, p, lo);
+// (sin(r) - r) / r^3 in s = r^2
+TP_MATH double sin_tail(double s) {
+  return horner(s, 0x1.5d8ce49e39562p-33, -0x1.ae5e4fb57d9f8p-26, 0x1.71de3558ca6d2p-19, -0x1.a01a019beb157p-13,
+                0x1.111111110f72fp-7, -0x1.5555555555548p-3);
 }
+TP_MATH double sin_poly(double r, double lo, double s) { return r + TP_FMA(r * s, sin_tail(s), lo); }
 TP_MATH double cos_poly(double r, double lo, double s) {
-  const double p = horner(s, -0x1.8fa655252ce04p-37, 0x1.1ee9db80aab45p-29, -0x1.27e4f7f13460bp-22, 0x1.a01a019c8ec8bp-16,
-                          -0x1.6c16c16c15013p-10, 0x1.555555555554bp-5);
+  const double p = horner(s, -0x1.8fa655252ce04p-37, 0x1.1ee9db80aab45p-29, -0x1.27e4f7f13460bp-22,
+                          0x1.a01a019c8ec8bp-16, -0x1.6c16c16c15013p-10, 0x1.555555555554bp-5);
   // 1 - s/2 rounds; what it loses is carried into the small terms.
   const double half = 0.5 * s, w = 1.0 - half;
   return w + (((1.0 - w) - half) + TP_FMA(s * s, p, -r * lo));
@@ -125,15 +126,15 @@ TP_MATH double tan(double x) { return detail::magnitude(x) <= detail::kTrigFast 
 TP_MATH float tan(float x) { return detail::magnitude(x) <= 0x1p20f ? tan_fast(x) : ::tanf(x); }
 
 // Block forms: one look at the block decides for the short reduction. out may be x.
-#define TP_MATH_TRIG_BLOCK(f, T, limit)                                          \
-  TP_MATH void f##_block(int64_t n, const T* x, T* out) {                        \
-    bool near = true;                                                            \
-    for (int64_t i = 0; i < n; ++i) near &= detail::magnitude(x[i]) <= (limit);  \
-    if (near) {                                                                  \
-      for (int64_t i = 0; i < n; ++i) out[i] = f##_fast(x[i]);                   \
-    } else {                                                                     \
-      for (int64_t i = 0; i < n; ++i) out[i] = f(x[i]);                          \
-    }                                                                            \
+#define TP_MATH_TRIG_BLOCK(f, T, limit)                                         \
+  TP_MATH void f##_block(int64_t n, const T* x, T* out) {                       \
+    bool near = true;                                                           \
+    for (int64_t i = 0; i < n; ++i) near &= detail::magnitude(x[i]) <= (limit); \
+    if (near) {                                                                 \
+      for (int64_t i = 0; i < n; ++i) out[i] = f##_fast(x[i]);                  \
+    } else {                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = f(x[i]);                         \
+    }                                                                           \
   }
 TP_MATH_TRIG_BLOCK(sin, float, detail::kTrigFastF)
 TP_MATH_TRIG_BLOCK(cos, float, detail::kTrigFastF)
@@ -143,15 +144,22 @@ TP_MATH_TRIG_BLOCK(cos, double, detail::kTrigFast)
 TP_MATH_TRIG_BLOCK(tan, double, detail::kTrigFast)
 #undef TP_MATH_TRIG_BLOCK
 
-// sin(pi x) / (pi x), exactly 0 at the integers: x is reduced before pi enters.
+// sin(pi x) / (pi x), exactly 0 at the integers (every number from 2^53 on is one): x is reduced before pi enters.
 TP_MATH double sinc(double x) {
   const double r = x - 2.0 * round(0.5 * x), t = TP_FMA(r, 2.0, detail::kRounder), n = t - detail::kRounder;
   const double f = TP_FMA(n, -0.5, r);
   const auto [hi, lo] = detail::two_product(f, detail::kPi);
-  const double s = detail::sin_quadrant(hi, TP_FMA(f, detail::kPiLo, lo), detail::to_bits(t));
-  const double quotient = s / x * 0x1.45f306dc9c883p-2;
-  const double finite = detail::magnitude(x) < 0x1p-27 ? 1.0 : quotient + 0.0;  // not -0
-  return isinf(x) ? 0.0 : finite;
+  const double low = TP_FMA(f, detail::kPiLo, lo), z = hi * hi;
+  const double s = detail::sin_quadrant(hi, low, detail::to_bits(t));
+  // s / x with its residual, times 1 / pi in two parts.
+  const double inverse = 1.0 / x, q = s * inverse;
+  const auto [back, back_lo] = detail::two_product(q, x);
+  const double rest = ((s - back) - back_lo) * inverse;
+  const auto [product, lost] = detail::two_product(q, 0x1.45f306dc9c883p-2);
+  const double quotient = product + (lost + TP_FMA(q, -0x1.6b01ec5417056p-56, rest * 0x1.45f306dc9c883p-2));
+  const double near = TP_FMA(z, detail::sin_tail(z), 1.0);
+  const double finite = detail::magnitude(x) < 0.25 ? near : quotient + 0.0;  // not -0
+  return detail::magnitude(x) >= 0x1p53 ? 0.0 : finite;
 }
 TP_MATH float sinc(float x) { return float(sinc(double(x))); }
 
@@ -160,18 +168,19 @@ TP_MATH float sinc(float x) { return float(sinc(double(x))); }
 namespace detail {
 // (asin(s) - s) / (s z) for z = s^2 <= 1/4
 TP_MATH double asin_tail(double z) {
-  return z * horner(z, 0x1.056b5c7dad009p-5, -0x1.09cd74dd7e4fap-6, 0x1.3ff14b28a73b1p-6, 0x1.abd3c9a90c3c8p-8,
-                    0x1.8ec28cab1d0a1p-7, 0x1.c6fdcf05347e2p-7, 0x1.1c6be13679e86p-6, 0x1.6e89f44276d73p-6,
-                    0x1.f1c72c39230bbp-6, 0x1.6db6db4278fc3p-5, 0x1.333333336e83cp-4, 0x1.555555555539p-3);
+  return z *
+      horner(z, 0x1.056b5c7dad009p-5, -0x1.09cd74dd7e4fap-6, 0x1.3ff14b28a73b1p-6, 0x1.abd3c9a90c3c8p-8,
+             0x1.8ec28cab1d0a1p-7, 0x1.c6fdcf05347e2p-7, 0x1.1c6be13679e86p-6, 0x1.6e89f44276d73p-6,
+             0x1.f1c72c39230bbp-6, 0x1.6db6db4278fc3p-5, 0x1.333333336e83cp-4, 0x1.555555555539p-3);
 }
 // atan(t) for 0 <= t <= 1
 TP_MATH double atan_unit(double t) {
   const double z = t * t;
-  const double p = horner(z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10, 0x1.f9698598b50b7p-9,
-                          -0x1.2cf61dee19606p-7, 0x1.162b7f390941dp-6, -0x1.a7260a801032bp-6, 0x1.1715aa3863482p-5,
-                          -0x1.4f450bbf63806p-5, 0x1.7ee3ef0ed02e8p-5, -0x1.ad32b8c84df9fp-5, 0x1.e178170cef9e8p-5,
-                          -0x1.11089d04d8554p-4, 0x1.3b12b2ea073b3p-4, -0x1.745d023138e2fp-4, 0x1.c71c709e1eda1p-4,
-                          -0x1.2492491fa2327p-3, 0x1.999999998411ap-3, -0x1.555555555544cp-2);
+  const double p = horner(z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10,
+                          0x1.f9698598b50b7p-9, -0x1.2cf61dee19606p-7, 0x1.162b7f390941dp-6, -0x1.a7260a801032bp-6,
+                          0x1.1715aa3863482p-5, -0x1.4f450bbf63806p-5, 0x1.7ee3ef0ed02e8p-5, -0x1.ad32b8c84df9fp-5,
+                          0x1.e178170cef9e8p-5, -0x1.11089d04d8554p-4, 0x1.3b12b2ea073b3p-4, -0x1.745d023138e2fp-4,
+                          0x1.c71c709e1eda1p-4, -0x1.2492491fa2327p-3, 0x1.999999998411ap-3, -0x1.555555555544cp-2);
   return TP_FMA(t * z, p, t);
 }
 }  // namespace detail
@@ -180,9 +189,10 @@ TP_MATH double asin(double x) {
   const double a = detail::magnitude(x), far_z = (1.0 - a) * 0.5, near_z = a * a;
   const bool far = a > 0.5;
   const double z = far ? far_z : near_z, root = sqrt(far_z), s = far ? root : a;
-  // pi/2 - 2 s is exact where it matters; the rest is small.
-  const double tail = s * detail::asin_tail(z), near = s + tail;
-  const double complement = (detail::kHalfPi - 2.0 * s) + (detail::kHalfPiLo - 2.0 * tail);
+  // pi/2 - 2 (s + tail); what the first difference loses goes to the small terms.
+  const double tail = s * detail::asin_tail(z), near = s + tail, first = detail::kHalfPi - 2.0 * s;
+  const double lost = (detail::kHalfPi - first) - 2.0 * s;
+  const double complement = first + ((detail::kHalfPiLo + lost) - 2.0 * tail);
   const double result = far ? complement : near;
   return detail::with_sign(result, x);
 }

@@ -51,9 +51,9 @@ inline Big sinc(Big x) {
   if (x == 0) return 1;
   if (::isinf(x)) return 0;
   const Big r = x - 2 * ::rintl(x / 2);
-  const Big s = ::fabsl(r) <= 0.25L  ? ::sinl(kPi * r)
-                : ::fabsl(r) < 0.75L ? ::copysignl(::cosl(kPi * (0.5L - ::fabsl(r))), r)
-                                     : ::copysignl(::sinl(kPi * (1 - ::fabsl(r))), r);
+  const Big s = ::fabsl(r) <= 0.25L ? ::sinl(kPi * r)
+      : ::fabsl(r) < 0.75L          ? ::copysignl(::cosl(kPi * (0.5L - ::fabsl(r))), r)
+                                    : ::copysignl(::sinl(kPi * (1 - ::fabsl(r))), r);
   return s == 0 ? 0 : s / (kPi * x);
 }
 
@@ -75,8 +75,8 @@ inline Big erfinv(Big y) {
   const Big a = ::fabsl(y), w = -::logl((1 - a) * (1 + a));
   Big x = a < 0.3L ? a * 0.886226925452758013649083741670572591L : ::sqrtl(w) * 0.8L;
   for (int i = 0; i < 60; ++i) {
-    const Big f = (a < 0.5L ? ::erfl(x) - a : (1 - a) - ::erfcl(x)) * 0.886226925452758013649083741670572591L *
-                  ::expl(x * x);
+    const Big f =
+        (a < 0.5L ? ::erfl(x) - a : (1 - a) - ::erfcl(x)) * 0.886226925452758013649083741670572591L * ::expl(x * x);
     const Big step = f / (1 + x * f);
     x -= step;
     if (::fabsl(step) < 1e-19L * x) break;

@@ -53,8 +53,8 @@ void judge(Worst& worst, double x, double y, T got, Big want) {
   const bool finite = !isnan(want) && !isinf(rounded) && !isinf(got);
   const T largest = sizeof(T) == 4 ? T(3.40282346638528859812e38) : T(1.7976931348623157e308);
   // Rounding may decide between the largest number and infinity either way.
-  const bool edge = !isnan(want) && isinf(rounded) != isinf(got) &&
-                    fabsl(fabsl(want) - Big(largest)) <= 2 * Big(ulp_size(largest));
+  const bool edge =
+      !isnan(want) && isinf(rounded) != isinf(got) && fabsl(fabsl(want) - Big(largest)) <= 2 * Big(ulp_size(largest));
   if (!same_kind || (!finite && !isnan(want) && got != rounded && !edge)) {
     if (worst.broken++ == 0) {
       worst.broken_x = x, worst.broken_y = y, worst.broken_got = double(got), worst.broken_want = double(want);
@@ -83,10 +83,43 @@ T random_bits() {
 // Zero, one, thresholds of rounding and overflow, and their neighbours, with both signs.
 template <class T>
 int edges(T* out) {
-  const double seeds[] = {0,     0.25,    0.5,     0.75,     1,      1.5,   2,       3,    4,   10,  16,
-                          0.125, 0x1p-25, 0x1p-27, 0x1p-54,  0x1p23, 0x1p24, 0x1p52, 88.7, 709, 104, 745,
-                          87.3,  708.3,   1e30,    0x1p-126, 1e-40,  1e-45, 0x1p-1022, 5e-324, 3.4028234e38, 1e300,
-                          1.7976931348623157e308, 3.14159265358979, 1.5707963267948966, 0.7853981633974483, INFINITY};
+  const double seeds[] = {0,
+                          0.25,
+                          0.5,
+                          0.75,
+                          1,
+                          1.5,
+                          2,
+                          3,
+                          4,
+                          10,
+                          16,
+                          0.125,
+                          0x1p-25,
+                          0x1p-27,
+                          0x1p-54,
+                          0x1p23,
+                          0x1p24,
+                          0x1p52,
+                          88.7,
+                          709,
+                          104,
+                          745,
+                          87.3,
+                          708.3,
+                          1e30,
+                          0x1p-126,
+                          1e-40,
+                          1e-45,
+                          0x1p-1022,
+                          5e-324,
+                          3.4028234e38,
+                          1e300,
+                          1.7976931348623157e308,
+                          3.14159265358979,
+                          1.5707963267948966,
+                          0.7853981633974483,
+                          INFINITY};
   int n = 0;
   for (double s : seeds) {
     const T base = T(s);
@@ -149,31 +182,32 @@ Worst measure(const Function<T>& f, uint64_t stride, long count) {
   return run.worst;
 }
 
-#define LOOP1(f)                                                                              \
-  template <class T>                                                                          \
-  __attribute__((noinline)) void loop_##f(const T* __restrict x, T* __restrict out, int n) {  \
-    for (int i = 0; i < n; ++i) out[i] = m::f(x[i]);                                          \
+#define LOOP1(f)                                                                             \
+  template <class T>                                                                         \
+  __attribute__((noinline)) void loop_##f(const T* __restrict x, T* __restrict out, int n) { \
+    for (int i = 0; i < n; ++i) out[i] = m::f(x[i]);                                         \
   }
-#define LOOP2(f)                                                                                                   \
-  template <class T>                                                                                               \
+#define LOOP2(f)                                                                                                    \
+  template <class T>                                                                                                \
   __attribute__((noinline)) void loop_##f(const T* __restrict x, const T* __restrict y, T* __restrict out, int n) { \
-    for (int i = 0; i < n; ++i) out[i] = m::f(x[i], y[i]);                                                         \
+    for (int i = 0; i < n; ++i) out[i] = m::f(x[i], y[i]);                                                          \
   }
 // name, limit, low, high
-#define UNARY(X)                                                                                             \
-  X(exp, 2, -104, 89) X(exp2, 2, -150, 128) X(expm1, 2, -2, 2) X(log, 2, 0, 3) X(log2, 2, 0, 3)              \
-  X(log10, 2, 0, 3) X(log1p, 2, -1, 2) X(sigmoid, 2, -105, 20) X(log_sigmoid, 2, -20, 20) X(tanh, 2, -4, 4)  \
-  X(sinh, 2, -4, 4) X(cosh, 2, -4, 4) X(asinh, 2, -4, 4) X(acosh, 2, 1, 4) X(atanh, 2, -1, 1)                \
-  X(sin, 2, -100, 100) X(cos, 2, -100, 100) X(tan, 2, -100, 100) X(sinc, 2, -10, 10) X(asin, 2, -1, 1)       \
-  X(acos, 2, -1, 1) X(atan, 2, -5, 5) X(erf, 2, -4, 4) X(erfc, 2, -5, 27) X(erfinv, 2, -1, 1)                \
-  X(ndtr, 2, -38, 8) X(log_ndtr, 2, -40, 8) X(entr, 2, 0, 3) X(rsqrt, 2, 0, 10) X(reciprocal, 1, -5, 5)      \
-  X(sqrt, 1, 0, 10) X(lgamma, 4, -5, 30) X(digamma, 4, 0.1, 20) X(trigamma, 4, 0.1, 20) X(i0, 3, -20, 20)    \
-  X(i0e, 2, -20, 20) X(i1, 3, -20, 20) X(i1e, 2, -20, 20) X(round, 0, -9, 9) X(floor, 0, -9, 9)              \
-  X(ceil, 0, -9, 9) X(trunc, 0, -9, 9)
-#define BINARY(X)                                                                                             \
-  X(pow, 2, 0, 10) X(atan2, 2, -3, 3) X(hypot, 2, -9, 9) X(fmod, 0, -99, 9) X(remainder, 1, -99, 9)           \
-  X(xlogy, 3, 0, 9) X(xlog1py, 3, 0, 9) X(logaddexp, 2, -9, 9) X(logaddexp2, 2, -9, 9) X(nextafter, 0, -9, 9) \
-  X(copysign, 0, -9, 9)
+#define UNARY(X)                                                                                                    \
+  X(exp, 2, -104, 89)                                                                                               \
+  X(exp2, 2, -150, 128) X(expm1, 2, -2, 2) X(log, 2, 0, 3) X(log2, 2, 0, 3) X(log10, 2, 0, 3) X(log1p, 2, -1, 2)    \
+      X(sigmoid, 2, -105, 20) X(log_sigmoid, 2, -20, 20) X(tanh, 2, -4, 4) X(sinh, 2, -4, 4) X(cosh, 2, -4, 4)      \
+          X(asinh, 2, -4, 4) X(acosh, 2, 1, 4) X(atanh, 2, -1, 1) X(sin, 2, -100, 100) X(cos, 2, -100, 100)         \
+              X(tan, 2, -100, 100) X(sinc, 2, -10, 10) X(asin, 2, -1, 1) X(acos, 2, -1, 1) X(atan, 2, -5, 5)        \
+                  X(erf, 2, -4, 4) X(erfc, 2, -5, 27) X(erfinv, 2, -1, 1) X(ndtr, 2, -38, 8) X(log_ndtr, 3, -40, 8) \
+                      X(entr, 2, 0, 3) X(rsqrt, 2, 0, 10) X(reciprocal, 1, -5, 5) X(sqrt, 1, 0, 10)                 \
+                          X(lgamma, 4, -5, 30) X(digamma, 4, 0.1, 20) X(trigamma, 4, 0.1, 20) X(i0, 3, -20, 20)     \
+                              X(i0e, 2, -20, 20) X(i1, 3, -20, 20) X(i1e, 2, -20, 20) X(round, 0, -9, 9)            \
+                                  X(floor, 0, -9, 9) X(ceil, 0, -9, 9) X(trunc, 0, -9, 9)
+#define BINARY(X)                                                                                    \
+  X(pow, 2, 0, 10)                                                                                   \
+  X(atan2, 2, -3, 3) X(hypot, 2, -9, 9) X(fmod, 0, -99, 9) X(remainder, 1, -99, 9) X(xlogy, 3, 0, 9) \
+      X(xlog1py, 3, 0, 9) X(logaddexp, 2, 0, 9) X(logaddexp2, 2, 0, 9) X(nextafter, 0, -9, 9) X(copysign, 0, -9, 9)
 
 #define DECLARE1(f, limit, low, high) LOOP1(f)
 #define DECLARE2(f, limit, low, high) LOOP2(f)
