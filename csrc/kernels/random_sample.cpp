@@ -81,19 +81,27 @@ std::array<Storage, 2> native_dropout(const OpSchema& op, const Storage& input, 
   Storage out = empty(input.sizes(), x.dtype()), mask = empty(input.sizes(), Dtype::Bool);
   const std::uint64_t threshold = std::uint64_t(p * 0x1p32 + 0.5);
   const int64_t parts = is_complex(d) ? 2 : 1;
+  constexpr int64_t kPiece = 4096;
   with_float(real_dtype(x.dtype()), [&]<class T>(T) {
     const T scale = p < 1 ? T(1 / (1 - p)) : T(0);
     const T* from = x.data<T>();
     T* to = out.data<T>();
     std::uint8_t* m = mask.data<std::uint8_t>();
     draw(generator, x.numel(), 64, [&](RandomStream r, int64_t at, int64_t count) {
-      random_loops().mask(r, count, threshold, m + at);
-      // Dropped elements become 0 even where the input is not finite.
-      if (parts == 1)
-        for (int64_t i = at; i < at + count; ++i) to[i] = m[i] ? from[i] * scale : T(0);
-      else
+      if (parts == 2) {
+        random_loops().mask(r, count, threshold, m + at);
         for (int64_t i = at; i < at + count; ++i)
           for (int64_t k = 2 * i; k < 2 * i + 2; ++k) to[k] = m[i] ? from[k] * scale : T(0);
+        return;
+      }
+      // In pieces, so that the mask is read back from cache.
+      for (int64_t i = 0; i < count; i += kPiece) {
+        const int64_t n = std::min(kPiece, count - i), p0 = at + i;
+        if constexpr (sizeof(T) == 8)
+          random_loops().dropout_f64(r.at_group(i / 64), n, threshold, scale, from + p0, to + p0, m + p0);
+        else
+          random_loops().dropout_f32(r.at_group(i / 64), n, threshold, scale, from + p0, to + p0, m + p0);
+      }
     });
   });
   return {in_dtype(out, d), mask};

@@ -32,6 +32,11 @@ struct RandomTable {
   void (*small_int)(RandomStream s, std::int64_t n, std::int64_t low, std::uint32_t range, std::int64_t* out);
   /// mask = word >= threshold; 64 a group.
   void (*mask)(RandomStream s, std::int64_t n, std::uint64_t threshold, std::uint8_t* out);
+  /// The mask, and out = mask ? x * scale : 0.
+  void (*dropout_f32)(RandomStream s, std::int64_t n, std::uint64_t threshold, float scale, const float* x, float* out,
+                      std::uint8_t* mask);
+  void (*dropout_f64)(RandomStream s, std::int64_t n, std::uint64_t threshold, double scale, const double* x,
+                      double* out, std::uint8_t* mask);
 };
 TP_DECLARE_TABLE(RandomTable, random_table)
 

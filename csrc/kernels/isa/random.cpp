@@ -4,33 +4,67 @@
 
 #include "kernels/vecmath_base.h"
 
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // raised inside the intrinsics' own header
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace tp {
 namespace TP_ISA {
 namespace {
 
-constexpr int kLanes = 16;
+// Words lie in 64-bit lanes: the instruction that multiplies their low halves gives the whole product, and what is left in
+// the high halves does not matter. Compilers turn the plain form into a slower full 64-bit product.
+#if defined(__AVX512F__)
+typedef unsigned long long Words __attribute__((vector_size(64)));
+TP_MATH Words times(Words a, Words b) { return Words(_mm512_mul_epu32(__m512i(a), __m512i(b))); }
+#elif defined(__AVX2__)
+typedef unsigned long long Words __attribute__((vector_size(32)));
+TP_MATH Words times(Words a, Words b) { return Words(_mm256_mul_epu32(__m256i(a), __m256i(b))); }
+#elif defined(__SSE2__)
+typedef unsigned long long Words __attribute__((vector_size(16)));
+TP_MATH Words times(Words a, Words b) { return Words(_mm_mul_epu32(__m128i(a), __m128i(b))); }
+#else
+typedef unsigned long long Words __attribute__((vector_size(16)));
+TP_MATH Words times(Words a, Words b) { return (a & 0xffffffffu) * (b & 0xffffffffu); }
+#endif
+constexpr int kPer = int(sizeof(Words) / 8);
+typedef uint32_t Halves __attribute__((vector_size(sizeof(Words) / 2)));
 
 // words[w * 16 + lane] = word w of block `block + lane`
 TP_MATH void group(RandomStream s, uint32_t* __restrict words) {
-  for (int j = 0; j < kLanes; ++j) {
-    const uint64_t block = s.block + uint64_t(j);
-    uint32_t c0 = uint32_t(block), c1 = uint32_t(block >> 32), c2 = 0, c3 = 0;
+  for (int first = 0; first < 16; first += 2 * kPer) {
+    // Two vectors at a time hide the latency of the products.
+    Words c0[2], c1[2], c2[2], c3[2];
+    for (int v = 0; v < 2; ++v) {
+      unsigned long long blocks[kPer];
+      for (int j = 0; j < kPer; ++j) blocks[j] = s.block + uint64_t(first + v * kPer + j);
+      __builtin_memcpy(&c0[v], blocks, sizeof(Words));
+      c1[v] = c0[v] >> 32;
+      c2[v] = c3[v] = Words{};
+    }
     uint32_t k0 = uint32_t(s.seed), k1 = uint32_t(s.seed >> 32);
 #pragma GCC unroll 10
     for (int r = 0; r < 10; ++r) {
-      const uint64_t p0 = uint64_t(0xD2511F53u) * c0, p1 = uint64_t(0xCD9E8D57u) * c2;
-      const uint32_t n0 = uint32_t(p1 >> 32) ^ c1 ^ k0, n2 = uint32_t(p0 >> 32) ^ c3 ^ k1;
-      c1 = uint32_t(p1);
-      c3 = uint32_t(p0);
-      c0 = n0;
-      c2 = n2;
+      for (int v = 0; v < 2; ++v) {
+        const Words p0 = times(c0[v], Words{} + 0xD2511F53u), p1 = times(c2[v], Words{} + 0xCD9E8D57u);
+        c0[v] = (p1 >> 32) ^ c1[v] ^ (Words{} + k0);
+        c2[v] = (p0 >> 32) ^ c3[v] ^ (Words{} + k1);
+        c1[v] = p1;
+        c3[v] = p0;
+      }
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    words[j] = c0;
-    words[16 + j] = c1;
-    words[32 + j] = c2;
-    words[48 + j] = c3;
+    for (int v = 0; v < 2; ++v) {
+      const Words all[4] = {c0[v], c1[v], c2[v], c3[v]};
+      for (int w = 0; w < 4; ++w) {
+        const Halves low = __builtin_convertvector(all[w], Halves);
+        __builtin_memcpy(words + w * 16 + first + v * kPer, &low, sizeof(low));
+      }
+    }
   }
 }
 
@@ -211,11 +245,25 @@ void mask(RandomStream s, int64_t n, uint64_t threshold, uint8_t* out) {
   });
 }
 
+// Dropped elements become 0 even where the input is not finite.
+template <class T>
+void dropout(RandomStream s, int64_t n, uint64_t threshold, T scale, const T* x, T* out, uint8_t* keep) {
+  mask(s, n, threshold, keep);
+  const T* __restrict from = x;
+  T* __restrict to = out;
+  const uint8_t* __restrict k = keep;
+  for (int64_t i = 0; i < n; ++i) {
+    const T v = from[i] * scale;
+    to[i] = k[i] ? v : T(0);
+  }
+}
+
 }  // namespace
 
 extern const RandomTable random_table;
-const RandomTable random_table = {bits32,     bits64,          uniform_f32,     uniform_f64, normal_f32,
-                                  normal_f64, exponential_f32, exponential_f64, small_int,   mask};
+const RandomTable random_table = {bits32,     bits64,     uniform_f32,     uniform_f64,
+                                  normal_f32, normal_f64, exponential_f32, exponential_f64,
+                                  small_int,  mask,       dropout<float>,  dropout<double>};
 
 }  // namespace TP_ISA
 }  // namespace tp
