@@ -6,7 +6,7 @@
 
 #include "core/errors.h"
 #include "core/modes.h"
-#include "core/parallel_for.h"
+#include "kernels/scratch.h"
 #include "kernels/staging.h"
 
 namespace tp::kernels {
@@ -265,7 +265,7 @@ void run_tiles(const Walk& given, std::span<const TileOperand> ops, Loop loop, c
     if (numel < kParallelFrom)
       body(0, tiles);
     else
-      parallel_for(0, tiles, grain, body);
+      parallel_tiles(tiles, grain, body);
   };
   if (plain_copy)
     run(Copier{walk, ops, tile});

@@ -1,0 +1,602 @@
+// Folding kernels of one instruction set: sums, products, extrema, positions of extrema, variance, logsumexp.
+// Knows raw blocks only.
+#include <math.h>
+
+#include "core/complex.h"
+#include "kernels/isa/vectors.h"
+#include "kernels/reduce_table.h"
+#include "kernels/vecmath.h"
+
+namespace tp {
+namespace TP_ISA {
+namespace {
+
+constexpr int64_t kBlock = 2048;    // elements summed in the block's own type before the wide accumulator takes them
+constexpr int64_t kGroup = 64;      // rows folded the same way
+constexpr int64_t kMaxCols = 1024;  // of one call to a cols kernel
+
+TP_FORCE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- sums --------------------------------------------------------------------------------------------------------
+
+template <class Acc, class T>
+TP_FORCE Acc sum_of(const T* x, int64_t n) {
+  constexpr int L = Vector<T>::lanes;
+  Acc total = 0;
+  int64_t i = 0;
+  if (n >= 4 * L) {
+    Vec<T> a[8] = {};
+    for (; i + 8 * L <= n; i += 8 * L)
+      for (int k = 0; k < 8; ++k) a[k] += load(x + i + k * L);
+    for (; i + L <= n; i += L) a[0] += load(x + i);
+    a[0] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
+    T lanes[L];
+    store(lanes, a[0]);
+    for (int k = 0; k < L; ++k) total += Acc(lanes[k]);
+  }
+  for (; i < n; ++i) total += Acc(x[i]);
+  return total;
+}
+
+// tmp[c] = sum over rows of x[r][c], rows <= kGroup; eight rows are added as a tree before the running sum.
+template <class T>
+TP_FORCE void sum_rows(T* __restrict tmp, const T* x, int64_t stride, int64_t rows, int64_t cols) {
+  for (int64_t c = 0; c < cols; ++c) tmp[c] = 0;
+  int64_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const T* p = x + r * stride;
+    for (int64_t c = 0; c < cols; ++c)
+      tmp[c] += ((p[c] + p[c + stride]) + (p[c + 2 * stride] + p[c + 3 * stride])) +
+          ((p[c + 4 * stride] + p[c + 5 * stride]) + (p[c + 6 * stride] + p[c + 7 * stride]));
+  }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) tmp[c] += x[r * stride + c];
+}
+
+// sum += v with the rounding error kept in `carry` (two-sum). Infinities must not leave a nan in the carry.
+TP_FORCE void add_exactly(double& sum, double& carry, double v) {
+  const double s = sum + v, b = s - sum, e = (sum - (s - b)) + (v - b);
+  carry += e == e ? e : 0.0;
+  sum = s;
+}
+
+enum class After { Nothing, Mean, Root, Power };
+
+template <class T, After after>
+struct Sum {
+  static double* sums(Accumulators a) { return reinterpret_cast<double*>(a.base); }
+  static double* carries(Accumulators a) { return reinterpret_cast<double*>(a.base) + a.capacity; }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) sums(a)[i] = carries(a)[i] = 0;
+  }
+  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    for (int64_t i = 0; i < n; i += kBlock)
+      add_exactly(*sums(a), *carries(a), sum_of<double>(x + i, smaller(kBlock, n - i)));
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    T tmp[kMaxCols];
+    double* s = sums(a);
+    double* c = carries(a);
+    for (int64_t r = 0; r < rows; r += kGroup) {
+      sum_rows(tmp, x + r * stride, stride, smaller(kGroup, rows - r), cols);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < cols; ++i) add_exactly(s[i], c[i], double(tmp[i]));
+    }
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      add_exactly(sums(a)[i], carries(a)[i], sums(b)[i]);
+      carries(a)[i] += carries(b)[i];
+    }
+  }
+  static void finish(char* out_, Accumulators a, int64_t n, double count, double param) {
+    double* out = reinterpret_cast<double*>(out_);
+    for (int64_t i = 0; i < n; ++i) {
+      const double total = sums(a)[i] + carries(a)[i];
+      if constexpr (after == After::Nothing)
+        out[i] = total;
+      else if constexpr (after == After::Mean)
+        out[i] = total / count;
+      else if constexpr (after == After::Root)
+        out[i] = sqrt(total);
+      else
+        out[i] = pow(total, 1 / param);
+    }
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, row, cols, merge, finish}; }
+};
+
+struct SumInt {
+  static uint64_t* sums(Accumulators a) { return reinterpret_cast<uint64_t*>(a.base); }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) sums(a)[i] = 0;
+  }
+  static void row(Accumulators a, const char* x, int64_t n, int64_t) {
+    *sums(a) += sum_of<uint64_t>(reinterpret_cast<const uint64_t*>(x), n);
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    const uint64_t* x = reinterpret_cast<const uint64_t*>(x_);
+    uint64_t* s = sums(a);
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC ivdep
+      for (int64_t c = 0; c < cols; ++c) s[c] += x[r * stride + c];
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) sums(a)[i] += sums(b)[i];
+  }
+  static void finish(char* out, Accumulators a, int64_t n, double, double) {
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<uint64_t*>(out)[i] = sums(a)[i];
+  }
+  static constexpr FoldKernel kernel() { return {Dtype::I64, Dtype::I64, 8, init, row, cols, merge, finish}; }
+};
+
+// ---- products ----------------------------------------------------------------------------------------------------
+
+template <class T>
+struct Prod {
+  static T* products(Accumulators a) { return reinterpret_cast<T*>(a.base); }
+  static T one() {
+    if constexpr (__is_same(T, c128))
+      return c128{1, 0};
+    else
+      return T(1);
+  }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) products(a)[i] = one();
+  }
+  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    int64_t i = 0;
+    T total = one();
+    if constexpr (!__is_same(T, c128)) {
+      constexpr int L = Vector<T>::lanes;
+      if (n >= 8 * L) {
+        Vec<T> p[4];
+        for (int k = 0; k < 4; ++k) p[k] = load(x + k * L);
+        for (i = 4 * L; i + 4 * L <= n; i += 4 * L)
+          for (int k = 0; k < 4; ++k) p[k] *= load(x + i + k * L);
+        p[0] = (p[0] * p[1]) * (p[2] * p[3]);
+        T lanes[L];
+        store(lanes, p[0]);
+        for (int k = 0; k < L; ++k) total *= lanes[k];
+      }
+    }
+    for (; i < n; ++i) total = total * x[i];
+    *products(a) = *products(a) * total;
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    T* p = products(a);
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC ivdep
+      for (int64_t c = 0; c < cols; ++c) p[c] = p[c] * x[r * stride + c];
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) products(a)[i] = products(a)[i] * products(b)[i];
+  }
+  static void finish(char* out, Accumulators a, int64_t n, double, double) {
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = products(a)[i];
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
+};
+
+// ---- extrema -----------------------------------------------------------------------------------------------------
+
+template <class T>
+TP_FORCE T lowest() {
+  if constexpr (__is_same(T, float) || __is_same(T, double))
+    return -T(__builtin_inf());
+  else
+    return T(-1) < T(0) ? T(T(1) << (sizeof(T) * 8 - 1)) : T(0);
+}
+template <class T>
+TP_FORCE T highest() {
+  if constexpr (__is_same(T, float) || __is_same(T, double))
+    return T(__builtin_inf());
+  else
+    return T(-1) < T(0) ? T(~lowest<T>()) : T(-1);
+}
+
+// The more extreme of two; a nan, once taken, stays.
+template <class T, bool kMax>
+TP_FORCE T extreme(T x, T best) {
+  if constexpr (__is_same(T, float) || __is_same(T, double))
+    return ((kMax ? x > best : x < best) | (x != x)) ? x : best;
+  else
+    return (kMax ? x > best : x < best) ? x : best;
+}
+template <class T, bool kMax>
+TP_FORCE Vec<T> extreme_vec(Vec<T> x, Vec<T> best) {
+  if constexpr (__is_same(T, float) || __is_same(T, double))
+    return ((kMax ? x > best : x < best) | (x != x)) ? x : best;
+  else
+    return (kMax ? x > best : x < best) ? x : best;
+}
+
+template <class T, bool kMax>
+TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
+  constexpr int L = Vector<T>::lanes;
+  int64_t i = 0;
+  if (n >= 2 * L) {
+    Vec<T> a[4];
+    for (int k = 0; k < 4; ++k) a[k] = load(x);
+    for (; i + 4 * L <= n; i += 4 * L)
+      for (int k = 0; k < 4; ++k) a[k] = extreme_vec<T, kMax>(load(x + i + k * L), a[k]);
+    for (; i + L <= n; i += L) a[0] = extreme_vec<T, kMax>(load(x + i), a[0]);
+    a[0] = extreme_vec<T, kMax>(extreme_vec<T, kMax>(a[0], a[1]), extreme_vec<T, kMax>(a[2], a[3]));
+    T lanes[L];
+    store(lanes, a[0]);
+    for (int k = 0; k < L; ++k) best = extreme<T, kMax>(lanes[k], best);
+  }
+  for (; i < n; ++i) best = extreme<T, kMax>(x[i], best);
+  return best;
+}
+
+template <class T, bool kMax>
+TP_FORCE void extreme_rows(T* __restrict best, const T* x, int64_t stride, int64_t rows, int64_t cols) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const T* p = x + r * stride;
+    for (int64_t c = 0; c < cols; ++c) {
+      const T b = extreme<T, kMax>(p[c], best[c]);
+      const T d = extreme<T, kMax>(p[c + stride], b);
+      const T e = extreme<T, kMax>(p[c + 2 * stride], d);
+      best[c] = extreme<T, kMax>(p[c + 3 * stride], e);
+    }
+  }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) best[c] = extreme<T, kMax>(x[r * stride + c], best[c]);
+}
+
+template <class T, bool kMax>
+struct Extreme {
+  static T* bests(Accumulators a) { return reinterpret_cast<T*>(a.base); }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) bests(a)[i] = kMax ? lowest<T>() : highest<T>();
+  }
+  static void row(Accumulators a, const char* x, int64_t n, int64_t) {
+    *bests(a) = extreme_of<T, kMax>(reinterpret_cast<const T*>(x), n, *bests(a));
+  }
+  static void cols(Accumulators a, const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    extreme_rows<T, kMax>(bests(a), reinterpret_cast<const T*>(x), stride, rows, cols);
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) bests(a)[i] = extreme<T, kMax>(bests(b)[i], bests(a)[i]);
+  }
+  static void finish(char* out, Accumulators a, int64_t n, double, double) {
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
+};
+
+template <int size>
+struct IndexOf;
+template <>
+struct IndexOf<1> {
+  using I = int8_t;
+};
+template <>
+struct IndexOf<4> {
+  using I = int32_t;
+};
+template <>
+struct IndexOf<8> {
+  using I = int64_t;
+};
+
+// Position and value of the first extreme. A block is searched for the position only when its extreme beats what is held.
+template <class T, bool kMax>
+struct ArgExtreme {
+  static int64_t* places(Accumulators a) { return reinterpret_cast<int64_t*>(a.base); }
+  static T* bests(Accumulators a) { return reinterpret_cast<T*>(a.base + 8 * a.capacity); }
+  // Whether x comes before `best`: strictly more extreme, or the first nan.
+  TP_FORCE bool beats(T x, T best) {
+    if constexpr (__is_same(T, float) || __is_same(T, double))
+      return best == best && !(kMax ? x <= best : x >= best);
+    else
+      return kMax ? x > best : x < best;
+  }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      places(a)[i] = -1;
+      bests(a)[i] = kMax ? lowest<T>() : highest<T>();
+    }
+  }
+  static void row(Accumulators a, const char* x_, int64_t n, int64_t first) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    constexpr int64_t block = 1024;
+    for (int64_t i = 0; i < n; i += block) {
+      const int64_t k = smaller(block, n - i);
+      const T best = extreme_of<T, kMax>(x + i, k, x[i]);
+      if (*places(a) >= 0 && !beats(best, *bests(a))) continue;
+      int64_t at = 0;
+      if (best != best)
+        while (x[i + at] == x[i + at]) ++at;
+      else
+        while (x[i + at] != best) ++at;
+      *bests(a) = best;
+      *places(a) = first + i + at;
+    }
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t first) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    // Row numbers as wide as the elements keep the loop in vectors.
+    using I = typename IndexOf<sizeof(T)>::I;
+    T best[kMaxCols];
+    I place[kMaxCols];
+    constexpr int64_t most = sizeof(T) == 1 ? 100 : 1 << 20;  // rows an I can number
+    for (int64_t r0 = 0; r0 < rows; r0 += most) {
+      const int64_t last = smaller(rows, r0 + most);
+      for (int64_t c = 0; c < cols; ++c) {
+        best[c] = x[r0 * stride + c];
+        place[c] = 0;
+      }
+      for (int64_t r = r0 + 1; r < last; ++r) {
+        const T* p = x + r * stride;
+        const I number = I(r - r0);
+        for (int64_t c = 0; c < cols; ++c) {
+          const bool take = (kMax ? p[c] > best[c] : p[c] < best[c]) | ((p[c] != p[c]) & (best[c] == best[c]));
+          best[c] = take ? p[c] : best[c];
+          place[c] = take ? number : place[c];
+        }
+      }
+      for (int64_t c = 0; c < cols; ++c)
+        if (places(a)[c] < 0 || beats(best[c], bests(a)[c])) {
+          bests(a)[c] = best[c];
+          places(a)[c] = first + r0 + place[c];
+        }
+    }
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      if (places(b)[i] >= 0 && (places(a)[i] < 0 || beats(bests(b)[i], bests(a)[i]))) {
+        bests(a)[i] = bests(b)[i];
+        places(a)[i] = places(b)[i];
+      }
+  }
+  static void finish(char* out, Accumulators a, int64_t n, double, double) {
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, d, 8 + sizeof(T), init, row, cols, merge, finish}; }
+};
+
+// ---- variance ----------------------------------------------------------------------------------------------------
+
+// Mean and sum of squared deviations of each block, two passes over it in cache; blocks are combined in double.
+template <class T, bool kRoot>
+struct Variance {
+  static double* counts(Accumulators a) { return reinterpret_cast<double*>(a.base); }
+  static double* means(Accumulators a) { return counts(a) + a.capacity; }
+  static double* squares(Accumulators a) { return counts(a) + 2 * a.capacity; }
+  TP_FORCE void combine(double& n, double& mean, double& m2, double n_b, double mean_b, double m2_b) {
+    const double total = n + n_b, delta = mean_b - mean;
+    m2 += m2_b + delta * delta * (n * n_b / total);
+    mean += delta * (n_b / total);
+    n = total;
+  }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) counts(a)[i] = means(a)[i] = squares(a)[i] = 0;
+  }
+  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    constexpr int L = Vector<T>::lanes;
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t k = smaller(kBlock, n - i);
+      const T* p = x + i;
+      const T mean = T(sum_of<double>(p, k) / double(k));
+      double d1 = 0, d2 = 0;
+      int64_t j = 0;
+      if (k >= 4 * L) {
+        Vec<T> s[4] = {}, q[4] = {};
+        for (; j + 4 * L <= k; j += 4 * L)
+          for (int v = 0; v < 4; ++v) {
+            const Vec<T> d = load(p + j + v * L) - mean;
+            s[v] += d;
+            q[v] += d * d;
+          }
+        T lanes[L];
+        store(lanes, (s[0] + s[1]) + (s[2] + s[3]));
+        for (int v = 0; v < L; ++v) d1 += double(lanes[v]);
+        store(lanes, (q[0] + q[1]) + (q[2] + q[3]));
+        for (int v = 0; v < L; ++v) d2 += double(lanes[v]);
+      }
+      for (; j < k; ++j) {
+        const double d = double(p[j] - mean);
+        d1 += d;
+        d2 += d * d;
+      }
+      // The rounding of the mean to T is taken out again.
+      combine(*counts(a), *means(a), *squares(a), double(k), double(mean) + d1 / double(k), d2 - d1 * d1 / double(k));
+    }
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    T mean[kMaxCols], d1[kMaxCols], d2[kMaxCols];
+    for (int64_t r0 = 0; r0 < rows; r0 += kGroup) {
+      const int64_t k = smaller(kGroup, rows - r0);
+      const T* p = x + r0 * stride;
+      sum_rows(mean, p, stride, k, cols);
+      for (int64_t c = 0; c < cols; ++c) {
+        mean[c] /= T(k);
+        d1[c] = d2[c] = 0;
+      }
+      int64_t r = 0;
+      for (; r + 4 <= k; r += 4) {
+        const T* q = p + r * stride;
+        for (int64_t c = 0; c < cols; ++c) {
+          const T e0 = q[c] - mean[c], e1 = q[c + stride] - mean[c], e2 = q[c + 2 * stride] - mean[c],
+                  e3 = q[c + 3 * stride] - mean[c];
+          d1[c] += (e0 + e1) + (e2 + e3);
+          d2[c] += (e0 * e0 + e1 * e1) + (e2 * e2 + e3 * e3);
+        }
+      }
+      for (; r < k; ++r)
+        for (int64_t c = 0; c < cols; ++c) {
+          const T e = p[r * stride + c] - mean[c];
+          d1[c] += e;
+          d2[c] += e * e;
+        }
+      double *n = counts(a), *m = means(a), *s = squares(a);
+      const double kd = double(k);
+#pragma GCC ivdep
+      for (int64_t c = 0; c < cols; ++c)
+        combine(n[c], m[c], s[c], kd, double(mean[c]) + double(d1[c]) / kd,
+                double(d2[c]) - double(d1[c]) * double(d1[c]) / kd);
+    }
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      if (counts(b)[i] != 0)
+        combine(counts(a)[i], means(a)[i], squares(a)[i], counts(b)[i], means(b)[i], squares(b)[i]);
+  }
+  static void finish(char* out_, Accumulators a, int64_t n, double count, double correction) {
+    double* out = reinterpret_cast<double*>(out_);
+    const double freedom = count - correction > 0 ? count - correction : 0;
+    for (int64_t i = 0; i < n; ++i) {
+      // A rounding below zero counts as zero; nan stays.
+      const double m2 = squares(a)[i] < 0 ? 0 : squares(a)[i];
+      out[i] = kRoot ? sqrt(m2 / freedom) : m2 / freedom;
+    }
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 24, init, row, cols, merge, finish}; }
+};
+
+// ---- logsumexp ---------------------------------------------------------------------------------------------------
+
+// Sum of exp(x - shift), the shift being the largest element so far; one pass over memory, two over each cached block.
+template <class T>
+struct LogSumExp {
+  static double* shifts(Accumulators a) { return reinterpret_cast<double*>(a.base); }
+  static double* sums(Accumulators a) { return shifts(a) + a.capacity; }
+  TP_FORCE bool finite(double v) { return v - v == 0; }
+  // A finite shift for a block whose maximum is `best`: an infinite or nan one takes the shift in use.
+  TP_FORCE double shift_for(double best, double held) { return finite(best) ? best : finite(held) ? held : 0.0; }
+  TP_FORCE void combine(double& shift, double& sum, double shift_b, double sum_b, bool holds_something) {
+    const bool empty = shift == -__builtin_inf();
+    const double next = !holds_something ? shift : empty ? shift_b : shift > shift_b ? shift : shift_b;
+    const double kept = empty || sum == 0 ? 0.0 : sum * m::exp(shift - next);
+    sum = holds_something ? kept + sum_b * m::exp(shift_b - next) : sum;
+    shift = next;
+  }
+  static void init(Accumulators a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      shifts(a)[i] = -__builtin_inf();
+      sums(a)[i] = 0;
+    }
+  }
+  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    constexpr int64_t block = 1024;
+    T tmp[block];
+    for (int64_t i = 0; i < n; i += block) {
+      const int64_t k = smaller(block, n - i);
+      const double best = double(extreme_of<T, true>(x + i, k, x[i]));
+      if (best == -__builtin_inf()) continue;
+      const double shift = shift_for(best, *shifts(a));
+      const T s = T(shift);
+      for (int64_t j = 0; j < k; ++j) tmp[j] = m::exp(x[i + j] - s);
+      combine(*shifts(a), *sums(a), shift, sum_of<double>(tmp, k), true);
+    }
+  }
+  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    T best[kMaxCols], total[kMaxCols], shift[kMaxCols];
+    for (int64_t r0 = 0; r0 < rows; r0 += kGroup) {
+      const int64_t k = smaller(kGroup, rows - r0);
+      const T* p = x + r0 * stride;
+      for (int64_t c = 0; c < cols; ++c) best[c] = p[c];
+      extreme_rows<T, true>(best, p, stride, k, cols);
+      for (int64_t c = 0; c < cols; ++c) {
+        shift[c] = T(shift_for(double(best[c]), shifts(a)[c]));
+        total[c] = 0;
+      }
+      for (int64_t r = 0; r < k; ++r)
+        for (int64_t c = 0; c < cols; ++c) total[c] += m::exp(p[r * stride + c] - shift[c]);
+      for (int64_t c = 0; c < cols; ++c)
+        combine(shifts(a)[c], sums(a)[c], double(shift[c]), double(total[c]), best[c] != -T(__builtin_inf()));
+    }
+  }
+  static void merge(Accumulators a, Accumulators b, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      combine(shifts(a)[i], sums(a)[i], shifts(b)[i], sums(b)[i], shifts(b)[i] != -__builtin_inf());
+  }
+  static void finish(char* out_, Accumulators a, int64_t n, double, double) {
+    double* out = reinterpret_cast<double*>(out_);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = shifts(a)[i] == -__builtin_inf() ? -__builtin_inf() : shifts(a)[i] + log(sums(a)[i]);
+  }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, row, cols, merge, finish}; }
+};
+
+// ---- maps --------------------------------------------------------------------------------------------------------
+
+void square(char* to, const char* from, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = reinterpret_cast<const double*>(from)[i];
+    reinterpret_cast<double*>(to)[i] = v * v;
+  }
+}
+void power_abs(char* to, const char* from, int64_t n, double p) {
+  for (int64_t i = 0; i < n; ++i)
+    reinterpret_cast<double*>(to)[i] = pow(fabs(reinterpret_cast<const double*>(from)[i]), p);
+}
+void absolute(char* to, const char* from, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) reinterpret_cast<double*>(to)[i] = fabs(reinterpret_cast<const double*>(from)[i]);
+}
+void absolute_complex(char* to, const char* from, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) {
+    const c128 v = reinterpret_cast<const c128*>(from)[i];
+    reinterpret_cast<double*>(to)[i] = hypot(v.re, v.im);
+  }
+}
+template <class T>
+void nan_to_zero(char* to, const char* from, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T v = reinterpret_cast<const T*>(from)[i];
+    reinterpret_cast<T*>(to)[i] = v == v ? v : T(0);
+  }
+}
+
+}  // namespace
+
+#define TP_BY_COMPUTE(KERNEL, MAX)                                                                                   \
+  {                                                                                                                  \
+    KERNEL<uint8_t, MAX>::kernel(Dtype::Bool), KERNEL<int32_t, MAX>::kernel(Dtype::I32),                             \
+        KERNEL<int64_t, MAX>::kernel(Dtype::I64), KERNEL<uint64_t, MAX>::kernel(Dtype::U64),                         \
+        KERNEL<float, MAX>::kernel(Dtype::F32), KERNEL<double, MAX>::kernel(Dtype::F64), FoldKernel{}, FoldKernel {} \
+  }
+
+extern const ReduceTable reduce_table = {
+    .sum_f32 = Sum<float, After::Nothing>::kernel(Dtype::F32),
+    .sum_f64 = Sum<double, After::Nothing>::kernel(Dtype::F64),
+    .sum_i64 = SumInt::kernel(),
+    .mean_f32 = Sum<float, After::Mean>::kernel(Dtype::F32),
+    .mean_f64 = Sum<double, After::Mean>::kernel(Dtype::F64),
+    .prod_f64 = Prod<double>::kernel(Dtype::F64),
+    .prod_i64 = Prod<uint64_t>::kernel(Dtype::I64),
+    .prod_c128 = Prod<c128>::kernel(Dtype::C128),
+    .max = TP_BY_COMPUTE(Extreme, true),
+    .min = TP_BY_COMPUTE(Extreme, false),
+    .argmax = TP_BY_COMPUTE(ArgExtreme, true),
+    .argmin = TP_BY_COMPUTE(ArgExtreme, false),
+    .var_f32 = Variance<float, false>::kernel(Dtype::F32),
+    .var_f64 = Variance<double, false>::kernel(Dtype::F64),
+    .std_f32 = Variance<float, true>::kernel(Dtype::F32),
+    .std_f64 = Variance<double, true>::kernel(Dtype::F64),
+    .logsumexp_f32 = LogSumExp<float>::kernel(Dtype::F32),
+    .logsumexp_f64 = LogSumExp<double>::kernel(Dtype::F64),
+    .root_f64 = Sum<double, After::Root>::kernel(Dtype::F64),
+    .power_f64 = Sum<double, After::Power>::kernel(Dtype::F64),
+    .square_f64 = {Dtype::F64, Dtype::F64, square},
+    .power_abs_f64 = {Dtype::F64, Dtype::F64, power_abs},
+    .abs_f64 = {Dtype::F64, Dtype::F64, absolute},
+    .abs_c128 = {Dtype::C128, Dtype::F64, absolute_complex},
+    .nan_to_zero_f32 = {Dtype::F32, Dtype::F32, nan_to_zero<float>},
+    .nan_to_zero_f64 = {Dtype::F64, Dtype::F64, nan_to_zero<double>},
+};
+#undef TP_BY_COMPUTE
+
+}  // namespace TP_ISA
+}  // namespace tp
