@@ -373,7 +373,8 @@ class ElementwiseCheck:
             nearer = self.slope_at(slope, env, name, p + h / 10)
             pole = abs(nearer - right) > 0.5 * abs(right) and abs(right) > 10
             if p not in decided and not pole:
-                hint = f"say which: special: [{{{name}: {p:g}, d_{name}: {left:.6g}}}]"
+                now = self.slope_at(slope, env, name, p)
+                hint = f"the formula gives {now:.6g} there; if that is meant: special: [{{{name}: {p:g}, d_{name}: {now:.6g}}}]"
                 text = f"the slope jumps from {left:.6g} to {right:.6g} at {name}={p:g}, and no special row decides it"
                 loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc if self.o.expr else self.e.loc
                 notes = [(self.o.expr.loc, "expr")] if self.o.expr and self.o.expr.loc != loc else []

@@ -14,8 +14,8 @@ import numpy as np
 from .check import attempt
 from .errors import Diagnostics
 from .functions import Unavailable
-from .model import LINEAR, Diff, Entry, Formula, Loc, Overload
-from .reference import Env, World, call_like, case_inputs, results_of, rng_for
+from .model import LINEAR, Diff, Entry, Formula, Loc, Overload, TensorCase
+from .reference import Env, World, call_like, callable_like, case_inputs, results_of, rng_for
 from .structured import META, SHAPES
 
 STEP = 1e-5
@@ -28,25 +28,35 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
         return
     if e.family.name == "random":
         return
-    for i, case in enumerate(e.test.cases):
+    covered: set[int] = set()
+    for i, case in enumerate(cases_of(e)):
         rng = rng_for(f"{e.op}/{i}")
         picked = case_inputs(e, case, rng)
         if picked is None:
-            diags.add(
-                "E207",
-                e.test.loc,
-                f"op '{e.op}': case {i + 1} of test fits no overload",
-                "give every required argument",
-            )
+            notes = [(o.sig.loc, "the signature") for o in e.overloads]
+            text = f"op '{e.op}': case {i + 1} of test fits no overload"
+            diags.add("E207", e.test.loc, text, "give every required argument", notes)
             continue
+        covered.add(picked[0].index)
         _CaseCheck(e, picked[0], picked[1], diags, world, skipped, rng, i).run()
-        takes_complex = "c128" in e.dtypes if e.dtypes else e.family.name in _COMPLEX_FAMILIES
+        takes_complex = "c128" in e.dtypes if e.dtypes else e.elementwise or e.family.name in _COMPLEX_FAMILIES
         if takes_complex and any(isinstance(v, np.ndarray) and v.dtype == np.float64 for v in picked[1].values()):
             again = case_inputs(e, case, rng_for(f"{e.op}/{i}c"), True)
             if again is not None and not diags:
                 _CaseCheck(e, again[0], again[1], diags, world, [], rng, i).run()
-    if not e.test.cases and not e.elementwise and any(d.formula for o in e.overloads for d in o.deriv.values()):
-        skipped.append(f"{e.op}: no cases")
+    for o in e.overloads:
+        formulas = o.compose or any(d.formula for d in o.deriv.values())
+        if formulas and o.index not in covered and callable_like(e.like_of(o.index), o):
+            args = ", ".join(f"{a.name}: ..." for a in o.sig.args if a.required)
+            text = f"op '{e.op}': no test case checks the formulas of {o.sig.text}"
+            diags.add("E105", o.sig.loc, text, f"test: {{cases: [{{{args}}}]}}")
+
+
+def cases_of(e: Entry) -> tuple[Any, ...]:
+    """The cases of test; an elementwise op needs none, any operands of one shape do."""
+    if e.test.cases or not e.elementwise:
+        return e.test.cases
+    return tuple({a.name: TensorCase((3,)) for a in o.sig.args if a.type.is_tensor and a.required} for o in e.overloads)
 
 
 class _CaseCheck:
@@ -60,7 +70,7 @@ class _CaseCheck:
         self.diags.add(code, loc, f"op '{self.e.op}': {message} (test case {self.i + 1})", hint, notes)
 
     def places(self) -> list[tuple[Loc, str]]:
-        out = [(self.o.sig.loc, "the signature gives the order of arguments")]
+        out = [(self.o.sig.loc, "the signature gives the order of arguments"), *self.world.helpers(self.o)]
         like = self.e.like_of(self.o.index)
         if like is not None:
             out.append((like.loc, "the reference"))
@@ -72,7 +82,7 @@ class _CaseCheck:
     def forward(self, env: Env) -> tuple[Any, ...]:
         """Result values by the reference; by compose where there is none to call."""
         like = self.e.like_of(self.o.index)
-        if like is not None and like.kind not in ("tests", "values"):
+        if like is not None and callable_like(like, self.o):
             return results_of(attempt(call_like, like, self.o, env), self.o)
         return tuple(attempt(self.world.formula_value, self.e, self.o, self.full(env)))
 
@@ -81,9 +91,9 @@ class _CaseCheck:
             out = self.forward(self.env)
         except Unavailable as ex:
             like = self.e.like_of(self.o.index)
-            callable_ = like is not None and like.kind not in ("tests", "values")
-            if callable_ or self.o.compose:
-                self.unavailable(ex, like.loc if callable_ and like else self.o.compose[-1][1].loc)
+            has_reference = callable_like(like, self.o)
+            if has_reference or self.o.compose:
+                self.unavailable(ex, like.loc if has_reference and like else self.o.compose[-1][1].loc)
             else:
                 self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
             return

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import formula as F
 from .check import ElementwiseCheck
-from .check_structured import _CaseCheck
+from .check_structured import _CaseCheck, cases_of
 from .errors import Diagnostics
 from .functions import Unavailable
 from .model import Diff, Entry, Formula, Overload, Signature
@@ -161,13 +161,13 @@ def _same_structured(
             return False
         if not _equal(a, b):
             return False
-    return bool(e.test.cases)
+    return bool(cases_of(e))
 
 
 def _cases(e: Entry, o: Overload, world: World) -> Any:
-    for i, case in enumerate(e.test.cases):
+    for i, case in enumerate(cases_of(e)):
         for complex_ in (False, True):
-            if complex_ and e.family.name not in ("linalg", "view", "shape"):
+            if complex_ and not (e.elementwise or e.family.name in ("linalg", "view", "shape")):
                 continue
             rng = rng_for(f"{e.op}/{i}/same")
             picked = case_inputs(e, case, rng, complex_)

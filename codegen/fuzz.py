@@ -25,7 +25,7 @@ from .equivalent import differences
 from .errors import Diagnostics
 from .markers import Declared
 from .model import Entry, OpFile
-from .reference import World
+from .reference import World, called, callable_like
 from .resolve import kernels_reached, load_string
 from .source import YMap, YNode, YScalar, YSeq
 
@@ -103,13 +103,7 @@ class Fuzzer:
     def mini(self, e: Entry) -> tuple[str, OpFile]:
         """The entry with the ops its formulas call, as a file of its own: an edit then costs milliseconds."""
         if e.op not in self.small:
-            wanted = {e.op}
-            queue = [e]
-            while queue:
-                for op in self.called(queue.pop()):
-                    if op not in wanted and (found := self.file.get(op)):
-                        wanted.add(op)
-                        queue.append(found)
+            wanted = self.related(e)
             lines = ["schema: 1", "ops:"]
             for x in self.file.entries:
                 if x.op in wanted:
@@ -124,16 +118,30 @@ class Fuzzer:
             self.small[e.op] = (text, file)
         return self.small[e.op]
 
-    @staticmethod
-    def called(e: Entry) -> set[str]:
-        from .functions import OPERATOR_OPS
+    def related(self, e: Entry) -> set[str]:
+        """What the entry calls, and who calls it where it has no reference of its own: they are its witnesses."""
+        wanted, queue = {e.op}, [e]
+        if not all(callable_like(e.like_of(o.index), o) for o in e.overloads):
+            wanted |= self.callers(e.op)
+            queue += [self.file.by_name[name] for name in wanted if name != e.op]
+        while queue:
+            for op in sorted(set().union(*(called(o) for o in queue.pop().overloads))):
+                if op not in wanted and (found := self.file.get(op)):
+                    wanted.add(op)
+                    queue.append(found)
+        return wanted
 
-        nodes = []
-        for o in e.overloads:
-            nodes += [f.node for _, f in o.compose] + [d.formula.node for d in o.deriv.values() if d.formula]
-            nodes += [f.node for per in o.tangent.values() for f in per.values()] + ([o.expr.node] if o.expr else [])
-        out = {c for n in nodes for c in F.calls(n)}
-        return out | {OPERATOR_OPS[x.op] for n in nodes for x in F.walk(n) if isinstance(x, F.Binary)} - {"matmul"}
+    def callers(self, op: str) -> set[str]:
+        out: set[str] = set()
+        queue = [op]
+        while queue:
+            name = queue.pop()
+            for e in self.file.entries:
+                if e.op not in out and any(name in called(o) for o in e.overloads):
+                    out.add(e.op)
+                    if not all(callable_like(e.like_of(o.index), o) for o in e.overloads):
+                        queue.append(e.op)
+        return out
 
     # ---- edits ----
 

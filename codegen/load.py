@@ -664,30 +664,27 @@ class _EntryReader:
                         "E204", k.loc, f"cases: '{_short(k.text)}' is not an argument", did_you_mean(k.text, args, True)
                     )
                     continue
-                ty = args[k.text]
-                case[k.text] = self._tensor_case(v, ty) if ty.has_tensor else self._literal_for(v, k.text, ty)
+                case[k.text] = self._value_for(v, k.text, raw)
             out.append(case)
         return tuple(out)
 
-    def _literal_for(self, node: YNode, name: str, ty: Type) -> Any:
+    def _literal_for(self, node: YNode, name: str, *types: Type) -> Any:
+        """A plain value that fits the argument's type, in one overload at least."""
         value = self.literal(node)
-        if value is None and ty.optional:
-            return None
-        if isinstance(value, str) and ty.base not in (Base.STR, Base.DTYPE, Base.DEVICE, Base.GENERATOR):
-            self.fault("E207", node.loc, f"'{_short(value)}' is not a value of type {ty} for '{name}'")
-            return None
-        if ty.base in (Base.STR, Base.DTYPE) and not isinstance(value, str):
-            self.fault("E207", node.loc, f"{value!r} is not a value of type {ty} for '{name}'")
-            return None
-        if ty.base is Base.INT and not all(
-            isinstance(x, int) for x in (value if isinstance(value, tuple) else (value,))
-        ):
-            self.fault("E207", node.loc, f"{value!r} is not a value of type {ty} for '{name}'")
-            return None
-        if isinstance(value, tuple) and not ty.is_list:
-            self.fault("E207", node.loc, f"a list for '{name}', which is {ty}")
-            return None
-        return value
+        if any(_fits(value, t) for t in types):
+            return value
+        shown = " or ".join(map(str, types))
+        self.fault("E207", node.loc, f"{_short(repr(value))} is not a value of type {shown} for '{name}'")
+        return None
+
+    def _value_for(self, node: YNode, name: str, raw: Raw) -> Any:
+        """A case's value: a tensor where an overload takes one and it is written as one, else a plain value."""
+        types = list(dict.fromkeys(a.type for s in raw.sigs for a in s.args if a.name == name))
+        tensors = [t for t in types if t.has_tensor]
+        plain = [t for t in types if not t.has_tensor]
+        if tensors and (not plain or not isinstance(node, YScalar)):
+            return self._tensor_case(node, tensors[0])
+        return self._literal_for(node, name, *plain)
 
     def _tensor_case(self, node: YNode, ty: Type) -> Any:
         if isinstance(node, YScalar):
@@ -744,3 +741,23 @@ class _EntryReader:
             self.fault("E105", node.loc, "a tensor needs a shape or values", "{shape: [2, 3]}")
             return None
         return TensorCase(shape, dtype, span, kind, values)
+
+
+def _fits(value: Any, t: Type) -> bool:
+    if value is None:
+        return t.optional
+    if isinstance(value, tuple):
+        one = Type(t.base)
+        return t.is_list and (t.size is None or len(value) == t.size) and all(_fits(v, one) for v in value)
+    if t.is_list and t.size is None:
+        return False
+    match t.base:
+        case Base.INT:
+            return isinstance(value, int) and not isinstance(value, bool)
+        case Base.BOOL:
+            return isinstance(value, bool)
+        case Base.FLOAT | Base.SCALAR:
+            return isinstance(value, (int, float, complex))
+        case Base.STR | Base.DTYPE | Base.DEVICE:
+            return isinstance(value, str)
+    return True

@@ -80,7 +80,13 @@ def skeleton(op: str, family: str, expr: str | None, doc: str | None, like: str 
     if FAMILIES[family].elementwise:
         out.append(f"  expr: {_quoted(expr)}")
     elif family == "view":
-        out += ["  view_of: input", "  shape: same(input)", "  vjp: {input: g}", "  tangent: linear"]
+        out += [
+            "  view_of: input",
+            "  kernel: alias",
+            "  vjp: {input: g}",
+            "  tangent: linear",
+            "  test: {cases: [{input: [2, 3]}]}",
+        ]
     else:
         out.append(f"  compose: {_quoted(expr)}")
     if family == "random":

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .evaluate import NumpyEvaluator
-from .functions import FUNCTIONS, MACROS, Unavailable, numpy_functions
-from .model import Base, Entry, Like, OpFile, Overload, TensorCase
+from .functions import FUNCTIONS, MACROS, OPERATOR_OPS, Unavailable, numpy_functions
+from .model import Base, Entry, Like, Loc, OpFile, Overload, TensorCase
+from .numpy_ops import KERNELS
 from .structured import META, TENSOR, parameters
 
 Env = dict[str, Any]
@@ -24,6 +25,11 @@ NP_DTYPE = {
     "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "f16": np.float16, "bf16": np.float32,
 }  # fmt: skip
+
+
+def callable_like(like: Like | None, o: Overload) -> bool:
+    """Whether there is a reference that check can call."""
+    return like is not None and (like.kind not in ("tests", "values") or (like.kind == "tests" and o.kernel in KERNELS))
 
 
 def rng_for(name: str) -> np.random.Generator:
@@ -59,6 +65,10 @@ def _compiled(text: str) -> Any:
 
 def call_like(like: Like, o: Overload, given: Mapping[str, Any]) -> Any:
     """The reference's value for arguments by name. Raises Unavailable where it cannot be evaluated here."""
+    if like.kind == "tests" and o.kernel in KERNELS:
+        return KERNELS[o.kernel](
+            *({a.name: None if a.required else a.default for a in o.sig.args} | dict(given)).values()
+        )
     if like.kind in ("tests", "values"):
         raise Unavailable(f"like: {like.kind}")
     space = _namespace()
@@ -108,6 +118,16 @@ def results_of(value: Any, o: Overload) -> tuple[Any, ...]:
 # ---- functions in structured formulas -------------------------------------------------------------------------------
 
 
+def called(o: Overload) -> set[str]:
+    """Functions and ops that an overload's formulas call."""
+    from . import formula as F
+
+    nodes = [f.node for _, f in o.compose] + [d.formula.node for d in o.deriv.values() if d.formula]
+    nodes += [f.node for per in o.tangent.values() for f in per.values()] + ([o.expr.node] if o.expr else [])
+    operators = {OPERATOR_OPS[x.op] for n in nodes for x in F.walk(n) if isinstance(x, F.Binary)}
+    return {c for n in nodes for c in F.calls(n)} | operators
+
+
 class World:
     """Finds the numeric form of any function a formula of this file may call."""
 
@@ -141,11 +161,28 @@ class World:
             raise Unavailable(f"no overload of '{e.op}' fits")
         given = dict(zip((a.name for a in o.sig.args), args, strict=False)) | kwargs
         like = e.like_of(o.index)
-        if like is not None and like.kind not in ("tests", "values"):
+        if like is not None and callable_like(like, o):
             out = results_of(call_like(like, o, given), o)
         else:
             out = self.formula_value(e, o, given)
         return out[0] if len(out) == 1 else out
+
+    def helpers(self, o: Overload) -> list[tuple[Loc, str]]:
+        """Formulas of other ops that o's formulas stand on and no reference of their own has confirmed."""
+        out: list[tuple[Loc, str]] = []
+        seen: set[str] = set()
+        queue = [o]
+        while queue:
+            for name in called(queue.pop()):
+                e = self.ops.get(name)
+                if e is None or name in seen:
+                    continue
+                seen.add(name)
+                for x in e.overloads:
+                    if x.compose and not callable_like(e.like_of(x.index), x):
+                        out += [(f.loc, f"through '{name}'") for _, f in x.compose]
+                        queue.append(x)
+        return out
 
     def formula_value(self, e: Entry, o: Overload, given: Mapping[str, Any]) -> tuple[Any, ...]:
         """expr or compose evaluated."""
@@ -190,7 +227,7 @@ def _accepts(t: Any, v: Any) -> bool:
     if v is None:
         return bool(t.optional)
     if t.is_list:
-        return isinstance(v, (tuple, list)) or (t.base is Base.INT and isinstance(v, int))
+        return isinstance(v, (tuple, list)) or (t.base is Base.INT and isinstance(v, int) and not isinstance(v, bool))
     match t.base:
         case Base.TENSOR:
             return isinstance(v, (np.ndarray, np.generic, int, float, complex))
@@ -220,10 +257,10 @@ def tensor(
     if kind == "index" or case.dtype in ("u8", "i8", "i16", "i32", "i64"):
         low, high = (int(math.ceil(lo)), int(hi)) if case.range or span else (0, 2)
         if kind == "permutation":
-            return rng.permutation(n).reshape(shape)
+            return permutation(shape, rng)
         return rng.integers(low, max(high, low + 1), shape).astype(NP_DTYPE[case.dtype or "i64"])
     if kind == "permutation":
-        return rng.permutation(n).reshape(shape)
+        return permutation(shape, rng)
     x = rng.uniform(lo, hi, shape)
     if kind == "distinct":
         x = np.sort(rng.uniform(lo, hi, n)) + np.arange(n) * 0.05
@@ -246,6 +283,12 @@ def tensor(
     return np.asarray(x)
 
 
+def permutation(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+    """0..n-1 in random order along the first dimension, for each column anew."""
+    ordered = np.arange(shape[0]).reshape(-1, *(1,) * (len(shape) - 1))
+    return rng.permuted(np.broadcast_to(ordered, shape), axis=0)
+
+
 def case_inputs(
     e: Entry, case: Mapping[str, Any], rng: np.random.Generator, complex_: bool = False
 ) -> tuple[Overload, Env] | None:
@@ -258,6 +301,8 @@ def case_inputs(
         if any(a.required and not a.type.optional and a.name not in case for a in o.sig.args):
             continue  # what is optional and not given is None
         if any(isinstance(v, TensorCase) != types[k].is_tensor for k, v in case.items() if v is not None):
+            continue
+        if any(not types[k].has_tensor and not _accepts(types[k], v) for k, v in case.items()):
             continue
         env: Env = {}
         for a in o.sig.args:

@@ -165,8 +165,8 @@ class _EntryResolver:
                 if key in has:
                     hint = "elementwise families: unary binary ternary comparison logical; others give kernel and vjp, or compose"
                     self.fault("E208", has[key], f"'{key}' is for elementwise families, not '{fam.name}'", hint)
-        if not any(k in has for k in ("expr", "compose", "kernel", "python", "view_of")):
-            hint = "give expr (elementwise), compose (over other ops), kernel, view_of or python"
+        if not any(k in has for k in ("expr", "compose", "kernel", "python")):
+            hint = "give expr (elementwise), compose (over other ops), kernel or python"
             self.fault("E105", raw.loc, "nothing computes it", hint)
         if fam.name == "view" and "view_of" not in has:
             self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")

@@ -72,7 +72,7 @@ CASE_KINDS = {
     "invertible": "well conditioned square matrices",
     "mask": "bool",
     "index": "int64 in [0, high)",
-    "permutation": "a permutation of 0..n-1",
+    "permutation": "0..n-1 in random order along the first dimension",
     "unit": "in (0, 1)",
     "simplex": "positive, summing to 1 along the last dimension",
 }
