@@ -20,9 +20,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.ops = _default_ops()
     if args.out is None:
         args.out = str(Path(args.ops).parent / "generated")
+    from .plan import PlanError
+
     try:
         result: int = args.run(args)
         return result
+    except PlanError as e:
+        return _fail(e.diags)
     except BrokenPipeError:  # `codegen list | head`
         sys.stderr.close()
         return 0

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from . import cpp_types as C
-from .model import Diff, Entry, OpFile, Overload
+from . import markers
+from .errors import Diagnostics
+from .model import Diff, Entry, Loc, OpFile, Overload
 from .plan_backward import Backward
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
@@ -37,8 +40,28 @@ def shards_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     return out
 
 
+class PlanError(Exception):
+    """Formulas that have no C++ form, as diagnostics."""
+
+    def __init__(self, diags: Diagnostics) -> None:
+        super().__init__(f"{len(diags)} formulas cannot be rendered")
+        self.diags = diags
+
+
+def declared_kernels(path: str) -> dict[str, str]:
+    """Kernel -> header to include, of the project an ops file belongs to."""
+    root = Path(path).resolve().parent
+    if not (root / "csrc").is_dir():
+        return {}
+    found = markers.scan(root).kernels
+    return {name: where.rpartition(":")[0].removeprefix("csrc/") for name, where in found.items()}
+
+
 def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | None = None) -> Plan:
-    """`kernels`: declared kernels and their headers. `base`: ops of another library that formulas may call."""
+    """`kernels`: declared kernels and their headers (scanned by default). `base`: ops of another library that formulas
+    may call. Raises PlanError with every formula that cannot be rendered."""
+    if kernels is None:
+        kernels = declared_kernels(file.path)
     known = dict(base.by_name if base else {}) | file.by_name
     ops = Ops(known)
     where: dict[str, str] = {}
@@ -48,7 +71,7 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
     shards = []
     faults: list[PlanFault] = []
     for shard, entries in grouped.items():
-        ctx = Context(ops, kernels or {}, shard)
+        ctx = Context(ops, kernels, shard)
         plans: list[OverloadPlan] = []
         headers: set[str] = set()
         for e in entries:
@@ -68,7 +91,13 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
                 tuple(e.op for e in entries),
             )
         )  # fmt: skip
-    return Plan(tuple(shards), tuple(faults))
+    if faults:
+        diags = Diagnostics(file.path)
+        diags.source = file.source
+        for f in faults:
+            diags.add("E409", Loc(f.line, f.col, f.width), f"op '{f.op}', {f.where}: {f.message}")
+        raise PlanError(diags)
+    return Plan(tuple(shards), file)
 
 
 def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:

@@ -6,7 +6,7 @@ Each formula becomes a template over both worlds; elementwise gradients also hav
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import cpp_types as C
 from .cpp_types import BOOL, DIMS, DTYPE, TENSOR
@@ -42,6 +42,7 @@ class Formula:
     spec: Spec | None = None
     loop_reads: tuple[str, ...] = ()
     constant: int | None = None  # 0: zeros, 1: g itself
+    factor: str = ""  # the whole partial is this Scalar argument: 1 as a rule
     text: str = ""
 
 
@@ -120,6 +121,8 @@ class Backward:
         body: Node = self.product(factor, Name("g"), d)
         f = self.structured(name, a.name, body, a, {"g": x.results[0].name}, world="TensorRef")
         f.loop, f.spec, f.loop_reads, f.text = loop, spec, loop_reads, text
+        if isinstance(d, Name) and x.types.get(d.id) == C.SCALAR:
+            f.factor = C.cpp_name(d.id)
         return f
 
     def product(self, factor: Node, g: Node, d: Node) -> Node:
@@ -425,7 +428,9 @@ class Backward:
             elif not a.type.is_list:
                 offset = str(int(offset) + 1) if offset.isdigit() else (f"{offset} + 1" if offset else "1")
         body.append("return grads;")
-        return Function(f"{vec} {x.cls}::{name}({param} grad_outputs)", tuple(body))
+        # A zero derivative asks for nothing that arrives.
+        arrived = " grad_outputs" if "grad_outputs" in " ".join(body) else ""
+        return Function(f"{vec} {x.cls}::{name}({param}{arrived})", tuple(body))
 
     def gradients(self, world: str) -> list[str]:
         """The incoming gradients by name; nothing to do where all are absent."""
@@ -471,6 +476,8 @@ class Backward:
             operands = ", ".join(["&g", *(self.loop_operand(n) for n in f.loop_reads)])
             params = f", {{{', '.join(p.argument for p in f.loop.params)}}}" if f.loop.params else ""
             value = f"kernels::elementwise({f.spec.name}, loops[{f.loop.enumerator}], {{{operands}}}{params})"
+            if f.factor:
+                value = f"is_one({f.factor}_) ? g : {value}"
         else:
             value = f"{f.name}{'<' + world + '>' if f.function.template else ''}({', '.join(self.node_inputs(f, a.name, world))})"
         return [f"{guard}", f"  grads[{i}] = fit({value}, {sizes}, {dtype});"]
@@ -539,16 +546,17 @@ class Backward:
         if not x.has_node:
             return "", None
         name = f"{x.base}_set_tangent"
-        results = [C.cpp_name(r.name) for r in x.results]
-        params = [
-            f"std::span<const TensorRef> {v}" if r.type.is_list else f"const TensorRef& {v}"
-            for v, r in zip(results, x.results, strict=True)
-        ]
-        args = [C.cpp_name(a.name) for a in x.sig.args]
-        all_params = ", ".join([*params, *([C.params_text(x.sig.args, "TensorRef")] if x.sig.args else [])])
         body = self.tangent_body()
-        call = f"{name}({', '.join([*results, *args])})"
-        return call, Function(f"void {name}({all_params})", tuple(body))
+        if not body:
+            return "", None
+        used = _words(" ".join(body))
+        params, args = [], []
+        for v, t in [(C.cpp_name(y.name), y.type) for y in (*x.results, *x.sig.args)]:
+            if v in used:
+                params.append(f"{C.param_type(replace(t, optional=False) if t.is_tensor else t, 'TensorRef')} {v}")
+                args.append(v)
+        call = f"{name}({', '.join(args)})"
+        return call, Function(f"void {name}({', '.join(params)})", tuple(body))
 
     def tangent_body(self) -> list[str]:
         x = self.x
@@ -787,4 +795,4 @@ def _add(items: list[str], x: str) -> None:
 def _words(text: str) -> set[str]:
     import re
 
-    return set(re.findall(r"\w+", text))
+    return set(re.findall(r"\w+", re.sub(r"(->|\.)\w+", "", text)))

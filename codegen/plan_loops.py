@@ -6,6 +6,7 @@ Everything is typed here: T (the loop's type), R (its real type), bool. Knows no
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -216,7 +217,7 @@ class LoopBuilder:
         if strong_g:
             self.reads.add("g")
             d = self.cast(t, "T")
-            value_text = f"strong_mul({'m::conj(' + d + ')' if conj else d}, {self.element('g')})"
+            value_text = f"m::strong_mul({'m::conj(' + d + ')' if conj else d}, {self.element('g')})"
         elif out == "bool":
             value_text = self.as_bool(t).text
         elif out == "T":
@@ -226,7 +227,7 @@ class LoopBuilder:
         ins = tuple(LoopInput(self.var(i), "bool" if i in self.masks else "T") for i in inputs)
         text = " ".join([*self.pre, *statements, value_text])
         pre = list(self.pre)
-        if "R(" in text or any(s.startswith("const R ") for s in statements) or any(s.startswith("const R ") for s in pre):
+        if re.search(r"\bR\b", text):
             pre.insert(0, "using R = real_t<T>;")
         table = tuple(
             f"{C.cpp_name(name)}<{cpp}>" if c in ok else "nullptr" for c, cpp in zip(COMPUTE, CPP, strict=True)
@@ -321,7 +322,7 @@ class LoopBuilder:
 
     def number(self, v: int | float | complex) -> _Text:
         if isinstance(v, complex):
-            return _Text(f"imaginary<T>({C.number_literal(v.imag)})", "T")
+            return _Text(f"m::imaginary<T>({C.number_literal(v.imag)})", "T")
         return _Text(C.number_literal(v), "N", value=v)
 
     def name(self, i: str, n: Node) -> _Text:
@@ -463,14 +464,14 @@ class LoopBuilder:
         cond = self.as_bool(self.emit(c))
         x, y = self.emit(a), self.emit(b)
         if x.kind == y.kind == "B":
-            return _Text(f"m::where({cond.text}, {x.text}, {y.text})", "B")
+            return _Text(f"m::where<bool>({cond.text}, {x.text}, {y.text})", "B")
         kind = self.common(x, y)
-        return _Text(f"m::where({cond.text}, {self.typed(x, kind)}, {self.typed(y, kind)})", kind)
+        return _Text(f"m::where<{kind}>({cond.text}, {self.typed(x, kind)}, {self.typed(y, kind)})", kind)
 
     def clamp(self, args: tuple[Node, ...]) -> _Text:
         x = self.number_free(self.emit(args[0]))
         text = x.text
-        for bound, f in zip(args[1:], ("at_least", "at_most"), strict=False):
+        for bound, f in zip(args[1:], ("m::at_least", "m::at_most"), strict=False):
             if isinstance(bound, NoneLit):
                 continue
             limit = self.typed(self.emit(bound), x.kind)
@@ -497,8 +498,7 @@ class LoopBuilder:
             sign = {"logical_and": "&", "logical_or": "|", "logical_xor": "!="}[f]
             x, y = (self.as_bool(t) for t in ts)
             return _Text(f"{x.wrapped} {sign} {y.wrapped}", "B", False)
-        own = f in ("strong_mul", "isposinf", "isneginf", "frac_of")
-        name = f if own else "m::" + _RENAMED.get(f, f)
+        name = "m::" + _RENAMED.get(f, f)
         if len(ts) == 1:
             x = ts[0] if ts[0].kind == "B" and f in ("bit_not", "bitwise_not") else self.number_free(ts[0])
             if f in _TO_BOOL:

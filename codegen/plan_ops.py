@@ -271,7 +271,8 @@ class Forward:
         if not x.tensor_result:
             return Function(self.tensor_head(), (*body, f"return {memory};"))
         names_ = [C.cpp_name(r.name) for r in x.results]
-        base = C.cpp_name(x.entry.view_of) if x.entry.view_of and x.entry.view_of in x.types else None
+        # Without a derivative (detach) the memory is shared, but the result follows nobody's history.
+        base = C.cpp_name(x.entry.view_of) if x.has_node and x.entry.view_of and x.entry.view_of in x.types else None
         op = C.string_literal(x.op)
         if len(x.results) > 1:
             body.append(f"std::array<Storage, {len(names_)}> results = {memory};")
@@ -288,7 +289,8 @@ class Forward:
             body.append(f"if ({x.records()}) {{")
             body += ["  " + s for s in record]
             body.append("}")
-            body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()}) {set_tangent};")
+            if set_tangent:
+                body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()}) {set_tangent};")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
 

@@ -16,10 +16,9 @@ from .formula import (
 )  # fmt: skip
 from .functions import CONSTANTS, OPERATOR_OPS
 from .model import REQUIRED, Base, Entry, Overload, Type
-from .vocabulary import DTYPE_ONLY, HELPERS, SIZE_ONLY, Param
+from .vocabulary import DTYPE_ONLY, HELPERS, SHAPES, SIZE_ONLY, Param
 
 NONE = Type(Base.STR, optional=True, size=-1)  # the type of the literal None
-SHAPES = Type(Base.INT, is_list=True, size=-1)  # shapes of a list of tensors
 RESULTS = Type(Base.TENSOR, is_list=True, size=-1)  # several results of one call: std::array
 _STATIC = (Base.INT, Base.FLOAT, Base.BOOL, Base.SCALAR)
 _ALIASES = {"sum_dims": "sum"}
@@ -69,6 +68,8 @@ def reads(n: Node) -> set[str]:
     """Names whose elements a formula reads: not those that only stand in shape(x), dtype(x) and kin."""
     if isinstance(n, Call) and n.func in SIZE_ONLY | DTYPE_ONLY | {"len"} and n.args and isinstance(n.args[0], Name):
         return {i for a in n.args[1:] for i in reads(a)}
+    if isinstance(n, Call) and n.func == "split_like" and len(n.args) > 1:
+        return {i for a in (n.args[0], *n.args[2:]) for i in reads(a)}
     if isinstance(n, Compare) and (isinstance(n.left, NoneLit) or isinstance(n.right, NoneLit)):
         return set()
     if isinstance(n, Name):
@@ -91,6 +92,9 @@ def split_meta(n: Node, keep: set[str], tensors: Iterable[str]) -> Node:
                 return Name(f"{x}_dtype", n.span)
             if n.func in SIZE_ONLY or n.func == "len":
                 return Call(n.func, (Name(f"{x}_shape", n.span), *map(go, n.args[1:])), n.kwargs, n.span, n.func_span)
+        if isinstance(n, Call) and n.func == "split_like" and isinstance(n.args[1], Name) and n.args[1].id in plain:
+            lengths = Name(f"{n.args[1].id}_shape", n.args[1].span)
+            return Call(n.func, (go(n.args[0]), lengths, *map(go, n.args[2:])), n.kwargs, n.span, n.func_span)
         if isinstance(n, Compare):
             for a, b in ((n.left, n.right), (n.right, n.left)):
                 if isinstance(b, NoneLit) and isinstance(a, Name) and a.id in plain:
@@ -137,7 +141,7 @@ class Terms:
         if s == NONE:
             return (C.literal(None, t, self.world), 0) if t.optional else None
         if t.base is Base.TENSOR and t.is_list:
-            if s.base is Base.TENSOR and s.is_list:
+            if s.base is Base.TENSOR and s.is_list and not v.literal:
                 return v.text, 0
             if v.items and (texts := [self.coerce(i, replace(TENSOR, optional=True)) for i in v.items]) and all(texts):
                 return f"std::vector<{self.world}>{{{', '.join(x[0] for x in texts if x)}}}", 0
@@ -149,15 +153,15 @@ class Terms:
                 return f"number<{self.world}>({self.scalar(v)})", 3
             return None
         if t.is_list:
-            if s == t or (s.base is t.base and s.is_list and s.size != -1):
+            if v.literal and s.is_list:
+                inner = [self.coerce(i, replace(t, is_list=False, optional=False, size=None)) for i in v.items]
+                kept = C.member_type(replace(t, optional=False))
+                return (f"{kept}{{{', '.join(x[0] for x in inner if x)}}}", 0) if all(inner) else None
+            if s == t or (s.base is t.base and s.is_list and s.size != -1 and t != SHAPES):
                 if s.optional and not t.optional:
                     return f"{v.wrapped}.value_or(Dims{{}})", 1
                 return v.text, 0
             if t.base is Base.INT:
-                if v.items or (v.literal and s.is_list):
-                    inner = [self.coerce(i, INT) for i in v.items]
-                    if all(inner):
-                        return f"Dims{{{', '.join(x[0] for x in inner if x)}}}", 0
                 if s.base is Base.INT and not s.is_list:
                     text = f"*{v.wrapped}" if s.optional else v.text
                     return f"Dims{{{text}}}", 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from .model import OpFile
 from .plan_loops import Loop
 from .plan_terms import Use
 
@@ -123,4 +124,4 @@ class Shard:
 @dataclass(frozen=True)
 class Plan:
     shards: tuple[Shard, ...]
-    faults: tuple[PlanFault, ...] = field(default=())
+    file: OpFile

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .cpp_types import string_literal
+from .model import OpFile
+from .plan import plan as make_plan
+from .plan_bind import plan_bindings
 from .plan_types import Function, Plan
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -22,6 +27,8 @@ def environment() -> Any:
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
     env.filters["definition"] = definition
+    env.filters["cpp_string"] = string_literal
+    env.filters["cpp_text"] = cpp_text
     env.globals["banner"] = f"// {BANNER}"
     return env
 
@@ -36,18 +43,47 @@ def definition(f: Function) -> str:
     return prefix + f.head + " {\n" + "\n".join("  " + s for s in f.body) + "\n}"
 
 
+def cpp_text(text: str) -> str:
+    """A text of several lines as adjacent literals, one a line."""
+    lines = text.split("\n")
+    parts = [string_literal(line + "\n") for line in lines[:-1]] + [string_literal(lines[-1])]
+    return ("\n     ").join(parts)
+
+
 def template(name: str, **values: Any) -> str:
     text: str = environment().get_template(name).render(**values)
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
+def render(plan: Plan) -> dict[str, str]:
+    """Every generated file."""
+    return cpp(plan)
+
+
 def cpp(plan: Plan) -> dict[str, str]:
     out: dict[str, str] = {}
-    for shard in plan.shards:
-        if not shard.overloads:
-            continue
+    shards = [s for s in plan.shards if s.overloads]
+    by_name = plan.file.by_name
+    for shard in shards:
         if shard.loops:
             out[f"cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=shard)
         out[f"cpp/ops/{shard.name}.h"] = template("ops.h.j2", shard=shard)
         out[f"cpp/ops/{shard.name}.cpp"] = template("ops.cpp.j2", shard=shard)
+        bind = plan_bindings(shard.name, tuple(by_name[op] for op in shard.ops))
+        out[f"cpp/bind/{shard.name}.cpp"] = template("bind.cpp.j2", shard=shard, bind=bind)
+    out["cpp/ops/node_index.cpp"] = template("node_index.cpp.j2", shards=shards)
+    out["cpp/bind/index.cpp"] = template("bind_index.cpp.j2", shards=[s.name for s in shards])
+    return out
+
+
+def code_of(file: OpFile, op: str) -> dict[str, str]:
+    """The C++ of one op: section -> text."""
+    plan = make_plan(file)
+    shard = next(s for s in plan.shards if op in s.ops)
+    one = replace(shard, overloads=tuple(o for o in shard.overloads if o.op == op), ops=(op,))
+    out = {}
+    if one.loops:
+        out[f"generated/cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=one)
+    out[f"generated/cpp/ops/{shard.name}.h"] = template("ops.h.j2", shard=one)
+    out[f"generated/cpp/ops/{shard.name}.cpp"] = template("ops.cpp.j2", shard=one)
     return out

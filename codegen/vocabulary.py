@@ -15,6 +15,7 @@ from .model import REQUIRED, Base, Type
 INT_OPT = Type(Base.INT, optional=True)
 DIMS_OPT = Type(Base.INT, optional=True, is_list=True)
 DTYPE_OPT = Type(Base.DTYPE, optional=True)
+SHAPES = Type(Base.INT, is_list=True, size=-1)  # the shapes of a list of tensors
 TENSOR_OPT = Type(Base.TENSOR, optional=True)
 
 
@@ -74,7 +75,7 @@ _ALL = (
     _h("restore_dims", TENSOR, ("x", TENSOR), ("dim", DIMS_OPT), ("keepdim", BOOL, False)),
     _h("restore_dims", TENSOR, ("x", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
     _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
-    _h("split_like", TENSORS, ("x", TENSOR), ("tensors", TENSORS), ("dim", INT)),
+    _h("split_like", TENSORS, ("x", TENSOR), ("shapes", SHAPES), ("dim", INT)),
     _h("cast", TENSOR, ("x", TENSOR), ("dtype", DTYPE)),
     _h("conj_of", TENSOR, ("x", TENSOR)),
     _h("mT", TENSOR, ("x", TENSOR)),

@@ -24,6 +24,8 @@ struct RealOf<c128> {
 template <class T>
 using real_t = typename RealOf<T>::type;
 
+namespace m {
+
 /// d * g, and 0 where g is 0 whatever d is: a masked branch makes no NaN.
 template <class T>
 TP_MATH T strong_mul(T d, T g) {
@@ -51,18 +53,26 @@ TP_MATH T imaginary(double v) {
 
 template <class T>
 TP_MATH bool isposinf(T x) {
-  if constexpr (m::Real<T>)
+  if constexpr (Real<T>)
     return x == std::numeric_limits<T>::infinity();
   else
     return false;
 }
 template <class T>
 TP_MATH bool isneginf(T x) {
-  if constexpr (m::Real<T>)
+  if constexpr (Real<T>)
     return x == -std::numeric_limits<T>::infinity();
   else
     return false;
 }
 
+// The sign of an integer: sgn and sign are one function on real types.
+template <class T>
+  requires __is_same(T, bool) || __is_same(T, int32_t) || __is_same(T, int64_t) || __is_same(T, uint64_t)
+TP_MATH T sgn(T x) {
+  return sign(x);
+}
+
+}  // namespace m
 }  // namespace TP_ISA
 }  // namespace tp

@@ -20,6 +20,13 @@ std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
   return shapes;
 }
 
+Dims lengths_along(const std::vector<Shape>& shapes, std::int64_t dim) {
+  Dims lengths;
+  // An empty vector may stand between tensors of any rank.
+  for (const Shape& s : shapes) lengths.push_back(s.size() == 1 && s[0] == 0 ? 0 : size(s, dim));
+  return lengths;
+}
+
 Dims invert_permutation(const Dims& dims) {
   const int n = dims.size();
   Dims inverse(n, 0);

@@ -9,6 +9,10 @@
 #include "core/scalar.h"
 #include "ops/formula.h"
 
+namespace tp {
+class Generator;
+}
+
 namespace tp::ops {
 
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -59,6 +63,14 @@ TP_API Dims concat(const Dims& a, const Dims& b);
 TP_API std::int64_t floor_div(std::int64_t a, std::int64_t b);
 TP_API std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 
+/// The length of each piece along dim.
+TP_API Dims lengths_along(const std::vector<Shape>& shapes, std::int64_t dim);
+/// x cut along dim into pieces as long as the shapes say.
+template <class V>
+std::vector<V> split_like(const V& x, const std::vector<Shape>& shapes, std::int64_t dim) {
+  return split_sizes(x, lengths_along(shapes, dim), dim);
+}
+
 // ---- values ----------------------------------------------------------------------------------------------------------
 TP_API Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype);
 template <class V>
@@ -70,6 +82,7 @@ template <class V>
 V constant(const Scalar& value, Dtype dtype) {
   return full<V>(Shape(), value, dtype);
 }
+inline bool is_one(const Scalar& s) { return s.to_double() == 1 && s.imag() == 0; }
 /// A fresh contiguous copy.
 TP_API Storage copy_of(const Storage& s);
 
