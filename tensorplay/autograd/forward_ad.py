@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import tensorplay as tp
 
 from .. import _C
-from .grad_mode import _DecoratorContextManager
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -29,7 +28,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _C._exit_dual_level(level)
 
 
-class dual_level(_DecoratorContextManager):
+class dual_level:
     """Context manager (and decorator) inside which `make_dual` works.
 
     Example:
@@ -47,8 +46,10 @@ class dual_level(_DecoratorContextManager):
     def __exit__(self, *_: object) -> None:
         exit_dual_level(level=self.level)
 
-    def clone(self) -> dual_level:
-        return dual_level()
+    def __call__(self, function: Any) -> Any:
+        from .._decorators import wrap
+
+        return wrap(function, dual_level)
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
