@@ -55,7 +55,6 @@ Storage total(const Storage& given, const Dims& dims, bool keepdim, Dtype out, T
                                       : &folds->sum_f32;
     if (kind == Total::NanSum) call.map = wide ? &folds->nan_to_zero_f64 : &folds->nan_to_zero_f32;
   }
-  // A reduction over nothing to an integer truncates each element first, as the cast would.
   return fold(call, input, dims, keepdim, out);
 }
 
@@ -148,21 +147,6 @@ Storage spread(const OpSchema& op, const Storage& input, const std::optional<Dim
 
 Storage sum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   return total(input, wrap_dims(op.name, dim, input.dim()), keepdim, sum_dtype(input, dtype), Total::Sum);
-}
-
-Storage sum_to(const OpSchema& op, const Storage& input, const Dims& size) {
-  if (input.sizes() == size) return input;
-  const int extra = input.dim() - size.size();
-  if (TP_UNLIKELY(extra < 0)) value_error(op.name, ": shape ", input.sizes(), " does not reduce to ", size);
-  Dims dims;
-  for (int d = 0; d < input.dim(); ++d) {
-    if (d < extra || (size[d - extra] == 1 && input.size(d) != 1))
-      dims.push_back(d);
-    else if (TP_UNLIKELY(input.size(d) != size[d - extra]))
-      value_error(op.name, ": shape ", input.sizes(), " does not reduce to ", size);
-  }
-  const Storage out = total(input, dims, false, input.dtype(), Total::Sum);
-  return Storage(out.block(), out.dtype(), size);
 }
 
 Storage nansum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {

@@ -12,9 +12,6 @@ namespace tp::kernels {
 
 // kernel: sum
 TP_API Storage sum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-/// Sum over the dimensions that broadcasting from `size` would add or repeat.
-// kernel: sum_to
-TP_API Storage sum_to(const OpSchema& op, const Storage& input, const Dims& size);
 // kernel: nansum
 TP_API Storage nansum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim,
                       std::optional<Dtype> dtype);

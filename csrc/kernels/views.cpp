@@ -45,8 +45,6 @@ int matrix_dim(const OpSchema& op, const Storage& input) {
 
 // ---- order of dimensions -----------------------------------------------------------------------------------------
 
-Storage alias(const OpSchema&, const Storage& input) { return input; }
-
 Storage transpose(const OpSchema& op, const Storage& input, std::int64_t dim0, std::int64_t dim1) {
   const int a = wrap_dim(op.name, dim0, input.dim()), b = wrap_dim(op.name, dim1, input.dim());
   return input.dim() == 0 ? input : swapped(input, a, b);

@@ -10,10 +10,6 @@
 
 namespace tp::kernels {
 
-/// The same memory under the same geometry.
-// kernel: alias
-TP_API Storage alias(const OpSchema& op, const Storage& input);
-
 // ---- order of dimensions
 // kernel: transpose
 TP_API Storage transpose(const OpSchema& op, const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -113,24 +109,18 @@ TP_API Storage as_strided_scatter(const OpSchema& op, const Storage& input, cons
                                   const Dims& stride, std::optional<std::int64_t> storage_offset);
 
 // ---- gradients of views: zeros of the given size with `grad` at the places the view shows
-// kernel: select_slope
-TP_API Storage select_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
-                            std::int64_t index);
-// kernel: slice_slope
-TP_API Storage slice_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
-                           std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
-// kernel: narrow_slope
-TP_API Storage narrow_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
-                            std::int64_t start);
-// kernel: diagonal_slope
-TP_API Storage diagonal_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
-                              std::int64_t dim1, std::int64_t dim2);
-/// Windows may overlap; their gradients add up. So do elements that a strided view shows twice.
-// kernel: unfold_slope
-TP_API Storage unfold_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
-                            std::int64_t size, std::int64_t step);
-// kernel: as_strided_slope
-TP_API Storage as_strided_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, const Dims& size,
-                                const Dims& stride, std::optional<std::int64_t> storage_offset);
+// kernel: select_backward
+TP_API Storage select_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
+                               std::int64_t index);
+// kernel: slice_backward
+TP_API Storage slice_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
+                              std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
+// kernel: diagonal_backward
+TP_API Storage diagonal_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
+                                 std::int64_t dim1, std::int64_t dim2);
+/// Windows may overlap; their gradients add up.
+// kernel: unfold_backward
+TP_API Storage unfold_backward(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
+                               std::int64_t size, std::int64_t step);
 
 }  // namespace tp::kernels

@@ -216,27 +216,22 @@ Storage as_strided_scatter(const OpSchema& op, const Storage& input, const Stora
   return out;
 }
 
-Storage select_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+Storage select_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
+                        std::int64_t index) {
   Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, select(op, zeros, dim, index), grad);
 }
 
-Storage slice_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
-                    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+Storage slice_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim,
+                       std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, slice(op, zeros, dim, start, end, step), grad);
 }
 
-Storage diagonal_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
-                       std::int64_t dim1, std::int64_t dim2) {
+Storage diagonal_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
+                          std::int64_t dim1, std::int64_t dim2) {
   Storage zeros = zeros_storage(size, grad.dtype());
   return zeros_with(op, zeros, diagonal(op, zeros, offset, dim1, dim2), grad);
-}
-
-Storage narrow_slope(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t start) {
-  Storage zeros = zeros_storage(size, grad.dtype());
-  const std::int64_t length = grad.dim() ? grad.size(wrap_dim(op.name, dim, grad.dim())) : 1;
-  return zeros_with(op, zeros, narrow(op, zeros, dim, start, length), grad);
 }
 
 namespace {
@@ -287,15 +282,9 @@ Storage summed(const OpSchema& op, const Storage& grad, const Shape& size, const
 
 }  // namespace
 
-Storage unfold_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
-                     std::int64_t size, std::int64_t step) {
+Storage unfold_backward(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
+                        std::int64_t size, std::int64_t step) {
   return summed(op, grad, input_size, [&](const Storage& out) { return unfold(op, out, dimension, size, step); });
-}
-
-Storage as_strided_slope(const OpSchema& op, const Storage& grad, const Dims& input_size, const Dims& size,
-                         const Dims& stride, std::optional<std::int64_t> storage_offset) {
-  return summed(op, grad, input_size,
-                [&](const Storage& out) { return as_strided(op, out, size, stride, storage_offset); });
 }
 
 }  // namespace tp::kernels

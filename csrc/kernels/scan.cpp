@@ -1,0 +1,182 @@
+// The running reductions: work types, layout, threads.
+#include "kernels/scan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/complex.h"
+#include "core/errors.h"
+#include "core/modes.h"
+#include "kernels/scan_table.h"
+#include "kernels/scratch.h"
+#include "kernels/shape_args.h"
+#include "kernels/staging.h"
+#include "kernels/tiles.h"
+
+namespace tp::kernels {
+namespace {
+
+const ScanTable* const scans = &TP_PICK_TABLE(scan_table);
+
+constexpr std::int64_t kColumns = 256;  // neighbouring columns of one task
+
+// A contiguous tensor seen as [outer, length, inner].
+struct Lines {
+  std::int64_t outer = 1, length = 1, inner = 1;
+  Lines(const Shape& sizes, int dim) {
+    for (int d = 0; d < sizes.size(); ++d) (d < dim ? outer : d == dim ? length : inner) *= sizes[d];
+  }
+  std::int64_t numel() const { return outer * length * inner; }
+};
+
+/// f(offset, columns): a bundle of neighbouring lines, the first of which begins at `offset`.
+template <class F>
+void for_each_bundle(const Lines& l, double ns_per_element, const F& f) {
+  if (l.numel() == 0) return;
+  const std::int64_t blocks = (l.inner + kColumns - 1) / kColumns;
+  modes::Unlocked unlocked(double(l.numel()) * ns_per_element > 50000);
+  const double ns = ns_per_element * double(l.length) * double(std::min(kColumns, l.inner));
+  parallel_tiles(l.outer * blocks, grain_for(ns), [&](std::int64_t b, std::int64_t e) {
+    for (std::int64_t i = b; i < e; ++i) {
+      const std::int64_t first = i % blocks * kColumns;
+      f(i / blocks * l.length * l.inner + first, std::min(kColumns, l.inner - first));
+    }
+  });
+}
+
+Dtype result_dtype(const Storage& input, std::optional<Dtype> dtype) {
+  return dtype ? *dtype : is_integral(input.dtype()) ? Dtype::I64 : input.dtype();
+}
+
+Storage as_reals(const Storage& s) {
+  Shape sizes = s.sizes();
+  sizes.push_back(2);
+  return Storage(s.block(), real_dtype(s.dtype()), sizes, contiguous_strides(sizes), 2 * s.offset());
+}
+
+template <class T>
+void running_product(const Storage& out, const Storage& x, const Lines& l) {
+  T* to = out.data<T>();
+  const T* from = x.data<T>();
+  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t cols) {
+    for (std::int64_t r = 0; r < l.length; ++r) {
+      const std::int64_t at = offset + r * l.inner;
+      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : to[c - l.inner] * from[c];
+    }
+  });
+}
+
+template <class T, bool kMax>
+void running_extreme(const Storage& values, const Storage& index, const Storage& x, const Lines& l) {
+  T* v = values.data<T>();
+  std::int64_t* place = index.data<std::int64_t>();
+  const T* from = x.data<T>();
+  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t cols) {
+    for (std::int64_t r = 0; r < l.length; ++r) {
+      const std::int64_t at = offset + r * l.inner;
+      for (std::int64_t c = at; c < at + cols; ++c) {
+        const T now = from[c];
+        bool take = r == 0;
+        if (!take) {
+          const T held = v[c - l.inner];
+          take = now != now || (held == held && (kMax ? now >= held : now <= held));
+        }
+        v[c] = take ? now : v[c - l.inner];
+        place[c] = take ? r : place[c - l.inner];
+      }
+    }
+  });
+}
+
+template <bool kMax>
+std::array<Storage, 2> extreme(const OpSchema& op, const Storage& input, std::int64_t dim) {
+  if (TP_UNLIKELY(is_complex(input.dtype()))) type_error(op.name, ": complex numbers have no order");
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Dtype work = input.dtype() == Dtype::Bool ? Dtype::I32 : dtype_of(compute_type(input.dtype()));
+  const Storage x = contiguous(cast(input, work));
+  const Lines l(input.sizes(), d);
+  Storage values = empty(input.sizes(), work), index = empty(input.sizes(), Dtype::I64);
+  switch (compute_type(work)) {
+    case Compute::I64: running_extreme<std::int64_t, kMax>(values, index, x, l); break;
+    case Compute::U64: running_extreme<std::uint64_t, kMax>(values, index, x, l); break;
+    case Compute::F32: running_extreme<float, kMax>(values, index, x, l); break;
+    case Compute::F64: running_extreme<double, kMax>(values, index, x, l); break;
+    default: running_extreme<std::int32_t, kMax>(values, index, x, l); break;
+  }
+  return {cast(values, input.dtype()), std::move(index)};
+}
+
+// log(exp(a) + exp(b)) without overflow.
+double log_add(double a, double b) {
+  if (a != a || b != b) return a + b;
+  const double high = std::max(a, b), low = std::min(a, b);
+  if (high == low && std::isinf(high)) return high;
+  return high + std::log1p(std::exp(low - high));
+}
+
+}  // namespace
+
+Storage cumsum(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  const Dtype out_dtype = result_dtype(input, dtype);
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Dtype work = is_complex(out_dtype) ? out_dtype
+      : is_integral(out_dtype)             ? Dtype::I64
+      : out_dtype == Dtype::F64            ? Dtype::F64
+                                           : Dtype::F32;
+  Storage x = contiguous(cast(input, work)), out = empty(input.sizes(), work);
+  Lines l(input.sizes(), d);
+  const bool complex = is_complex(work);
+  if (complex) l.inner *= 2;
+  const Storage from = complex ? as_reals(x) : x, to = complex ? as_reals(out) : out;
+  const Dtype type = from.dtype();
+  const RunningSumFn fn = type == Dtype::F32 ? scans->sum_f32 : type == Dtype::F64 ? scans->sum_f64 : scans->sum_i64;
+  const std::int64_t item = std::int64_t(item_size(type));
+  for_each_bundle(l, 0.5, [&](std::int64_t offset, std::int64_t cols) {
+    fn(to.raw() + offset * item, from.raw() + offset * item, l.length, l.inner, cols);
+  });
+  return cast(out, out_dtype);
+}
+
+Storage cumprod(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  const Dtype out_dtype = result_dtype(input, dtype);
+  const int d = wrap_dim(op.name, dim, input.dim());
+  // Products of narrow floats are carried in double, where they neither overflow nor vanish early.
+  const Dtype work = is_complex(out_dtype) ? Dtype::C128 : is_integral(out_dtype) ? Dtype::I64 : Dtype::F64;
+  const Storage x = contiguous(cast(input, work));
+  Storage out = empty(input.sizes(), work);
+  const Lines l(input.sizes(), d);
+  if (work == Dtype::C128)
+    running_product<c128>(out, x, l);
+  else if (work == Dtype::I64)
+    running_product<std::uint64_t>(out, x, l);
+  else
+    running_product<double>(out, x, l);
+  return cast(out, out_dtype);
+}
+
+std::array<Storage, 2> cummax(const OpSchema& op, const Storage& input, std::int64_t dim) {
+  return extreme<true>(op, input, dim);
+}
+std::array<Storage, 2> cummin(const OpSchema& op, const Storage& input, std::int64_t dim) {
+  return extreme<false>(op, input, dim);
+}
+
+Storage logcumsumexp(const OpSchema& op, const Storage& input, std::int64_t dim) {
+  if (TP_UNLIKELY(is_complex(input.dtype()))) type_error(op.name, ": not defined for complex tensors");
+  const Dtype out_dtype = is_integral(input.dtype()) ? default_float() : input.dtype();
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Storage x = contiguous(cast(input, Dtype::F64));
+  Storage out = empty(input.sizes(), Dtype::F64);
+  const Lines l(input.sizes(), d);
+  double* to = out.data<double>();
+  const double* from = x.data<double>();
+  for_each_bundle(l, 20, [&](std::int64_t offset, std::int64_t cols) {
+    for (std::int64_t r = 0; r < l.length; ++r) {
+      const std::int64_t at = offset + r * l.inner;
+      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : log_add(to[c - l.inner], from[c]);
+    }
+  });
+  return cast(out, out_dtype);
+}
+
+}  // namespace tp::kernels
