@@ -113,7 +113,8 @@ class _CaseCheck:
         if _is_missing(str(ex)):
             self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
         else:
-            self.fault("E314", loc, f"cannot be computed: {ex}", notes=self.places())
+            lets = [(f.loc, f"'{n}'") for n, f in self.o.compose if f.loc != loc]
+            self.fault("E314", loc, f"cannot be computed: {ex}", notes=[*self.places(), *lets])
 
     # ---- shapes and values ----
 
@@ -278,10 +279,8 @@ class _CaseCheck:
 
 
 def _is_missing(text: str) -> bool:
-    return (
-        text.startswith(("no numeric form", "no value", "no overload", "like:", "no reference"))
-        or "needs SciPy" in text
-    )
+    missing = ("no numeric form", "no value", "like:", "no reference", "shape rule", "scipy is", "mpmath is")
+    return text.startswith(missing) or "needs SciPy" in text
 
 
 def _differentiable(x: Any) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from . import pipeline
+from . import markers, pipeline
 from .errors import CODES, Diagnostics, did_you_mean
 from .model import AMP, DTYPE_GROUPS, DTYPES, FAMILIES, HOMES, OPERATORS, PROMOTE, OpFile
 from .schema import KEYS
@@ -216,7 +216,8 @@ def fuzz(args: argparse.Namespace) -> int:
     file, diags, _ = pipeline.checked(args.ops)
     if diags:
         return _fail(diags)
-    return Fuzzer(file, args.seed, args.verbose).run(args.count)
+    root = pipeline.root_of(Path(args.ops).resolve())
+    return Fuzzer(file, args.seed, args.verbose, markers.scan(root) if root else None).run(args.count)
 
 
 def schema(args: argparse.Namespace) -> int:

@@ -53,14 +53,15 @@ BAD = ("elsewhere", "silent", "traceback")
 
 
 class Fuzzer:
-    def __init__(self, file: OpFile, seed: int, verbose: bool = False) -> None:
+    def __init__(self, file: OpFile, seed: int, verbose: bool = False, scanned: Declared | None = None) -> None:
         self.file = file
         self.rng = random.Random(seed)
         self.verbose = verbose
         self.declared = Declared(
             kernels={k: "" for k in kernels_reached(file)},
-            shapes={},
+            shapes=scanned.shapes if scanned else {},
             batches={e.batch: "" for e in file.entries if e.batch},
+            parameters=scanned.parameters if scanned else {},
         )
         self.small: dict[str, tuple[str, OpFile]] = {}
 

@@ -210,6 +210,26 @@ def cross_entropy_index(
     return _reduced(loss, w, reduction), lse, np.asarray(w.sum())
 
 
+def cross_entropy_index_backward(
+    grad: Array, x: Array, target: Array, weight: Array | None, logsumexp: Array, total_weight: Any, ignore_index: int,
+    reduction: str, label_smoothing: float,
+) -> Array:  # fmt: skip
+    target = np.asarray(target)
+    d = 1 if np.ndim(x) > 1 else 0
+    classes = np.shape(x)[d]
+    # The saved logsumexp is a function of x, and so it is here: differences must see it move.
+    p = np.exp(_log_softmax(x)[0])
+    w = np.expand_dims(_class_weights(target, weight, ignore_index), d)
+    kept = np.expand_dims(target != ignore_index, d)
+    shape = [classes if i == d else 1 for i in range(np.ndim(x))]
+    hot = np.arange(classes).reshape(shape) == np.expand_dims(target, d)
+    per_class = (np.ones(classes) if weight is None else np.asarray(weight)).reshape(shape)
+    smooth = (p * per_class.sum() - per_class) * kept / classes
+    scale = 1 / total_weight if reduction == "mean" else 1
+    g = np.expand_dims(grad, d) if reduction == "none" else grad
+    return ((1 - label_smoothing) * w * (p - hot) + label_smoothing * smooth) * g * scale
+
+
 def cast(x: Array, dtype: Any) -> Array:
     from .reference import NP_DTYPE
 
@@ -221,7 +241,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     for f in (
         scatter, scatter_add, gather, index, index_add, index_put, masked_select_backward, embedding_backward, select_backward,
         slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd, pad_by_index,
-        pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, sum_to, cast,
+        pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward, sum_to, cast,
     )
 }  # fmt: skip
 KERNELS |= {
@@ -229,3 +249,34 @@ KERNELS |= {
     "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
     "fill": lambda x, value: np.full(np.shape(x), value),
 }
+
+
+def _nll_loss_op(
+    x: Array, target: Array, weight: Array | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Array:
+    return nll_loss(x, target, weight, ignore_index, reduction)[0]
+
+
+def _cross_entropy_op(
+    x: Array, target: Array, weight: Array | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Array:  # fmt: skip
+    if np.asarray(target).dtype.kind != "f":
+        return cross_entropy_index(x, target, weight, ignore_index, reduction, label_smoothing)[0]
+    d = 1 if np.ndim(x) > 1 else 0
+    classes = np.shape(x)[d]
+    shape = [classes if i == d else 1 for i in range(np.ndim(x))]
+    w = (np.ones(classes) if weight is None else np.asarray(weight)).reshape(shape)
+    mixed = target * (1 - label_smoothing) + label_smoothing / classes
+    loss = -(mixed * w * _log_softmax(x)[0]).sum(axis=d)
+    if reduction == "none":
+        return loss
+    return np.asarray(loss.sum() / (max(loss.size, 1) if reduction == "mean" else 1))
+
+
+# Ops composed over such kernels, by op name.
+OPS: dict[str, Callable[..., Any]] = {"nll_loss": _nll_loss_op, "cross_entropy": _cross_entropy_op}
+
+
+def find(op: str, kernel: str | None) -> Callable[..., Any] | None:
+    return OPS.get(op) or (KERNELS.get(kernel) if kernel else None)

@@ -17,7 +17,7 @@ import numpy as np
 from .evaluate import NumpyEvaluator
 from .functions import FUNCTIONS, MACROS, OPERATOR_OPS, Unavailable, numpy_functions
 from .model import Base, Entry, Like, Loc, OpFile, Overload, TensorCase
-from .numpy_ops import KERNELS
+from .numpy_ops import find as numpy_form
 from .structured import META, TENSOR, parameters
 
 Env = dict[str, Any]
@@ -29,7 +29,7 @@ NP_DTYPE = {
 
 def callable_like(like: Like | None, o: Overload) -> bool:
     """Whether there is a reference that check can call."""
-    return like is not None and (like.kind not in ("tests", "values") or (like.kind == "tests" and o.kernel in KERNELS))
+    return like is not None and (like.kind not in ("tests", "values") or bool(numpy_form(o.sig.name, o.kernel)))
 
 
 def rng_for(name: str) -> np.random.Generator:
@@ -160,6 +160,9 @@ class World:
         if o is None:
             raise Unavailable(f"no overload of '{e.op}' fits")
         given = dict(zip((a.name for a in o.sig.args), args, strict=False)) | kwargs
+        # An absent list of dimensions is the empty one.
+        lists = {a.name for a in o.sig.args if a.type.is_list and not a.type.optional}
+        given = {k: () if v is None and k in lists else v for k, v in given.items()}
         like = e.like_of(o.index)
         if like is not None and callable_like(like, o):
             out = results_of(call_like(like, o, given), o)
@@ -225,7 +228,7 @@ def pick_overload(e: Entry, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 def _accepts(t: Any, v: Any) -> bool:
     if v is None:
-        return bool(t.optional)
+        return bool(t.optional or (t.is_list and t.base is Base.INT))
     if t.is_list:
         return isinstance(v, (tuple, list)) or (t.base is Base.INT and isinstance(v, int) and not isinstance(v, bool))
     match t.base:

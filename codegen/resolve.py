@@ -17,7 +17,7 @@ from .errors import Diagnostics, did_you_mean
 from .functions import FUNCTIONS
 from .markers import Declared, disagreement
 from .model import (
-    OPERATORS, Base, Deriv, Diff, Entry, Formula, Like, Loc, OpFile, Overload, Signature, Special, TestSpec,
+    OPERATORS, Base, Deriv, Diff, Entry, Formula, Like, Loc, OpFile, Overload, Signature, Special, TestSpec, Type,
 )  # fmt: skip
 from .scope import Callee, Checker, Scope, elementwise_callees, op_callee, shape_callees, structured_callees
 
@@ -110,6 +110,7 @@ class _EntryResolver:
     def resolve(self) -> Entry | None:
         raw = self.raw
         self.family_keys()
+        self.standard_names()
         nondiff = self.lists()
         overloads = []
         for i, sig in enumerate(raw.sigs):
@@ -241,6 +242,18 @@ class _EntryResolver:
             return
         self.spoken[arg] = (key, loc)
 
+    def standard_names(self) -> None:
+        """An argument of type dtype, device or generator has that name: it is the same word in every op."""
+        for sig in self.raw.sigs:
+            for a in sig.args:
+                if a.type.base in (Base.DTYPE, Base.DEVICE, Base.GENERATOR) and a.name != a.type.base.value:
+                    self.fault(
+                        "E205",
+                        a.loc,
+                        f"an argument of type {a.type.base.value} is called '{a.name}'",
+                        f"call it '{a.type.base.value}'",
+                    )
+
     # ---- one overload ----
 
     def overload(self, i: int, sig: Signature, nondiff: set[str] | None) -> Overload | None:
@@ -259,7 +272,9 @@ class _EntryResolver:
         return self.tangent(self.per("tangent", i), o)
 
     def expr(self, expr: Formula, args: tuple[str, ...], sig: Signature) -> F.Node | None:
-        scope = Scope(args, elementwise_callees(self.world.elementwise), True, tensors=tensor_names(sig))
+        scope = Scope(
+            args, elementwise_callees(self.world.elementwise), True, tensors=tensor_names(sig), types=types_of(sig)
+        )
         if not self.check.check(expr, scope, "expr"):
             return None
         self.unread(sig, {*F.names(expr.node)}, "expr", [(expr.loc, "expr")])
@@ -289,7 +304,11 @@ class _EntryResolver:
         read: set[str] = set()
         for name, f, loc in lets:
             scope = Scope(
-                tuple(scope_names), callees, what_names="an argument or an earlier value", tensors=frozenset(tensors)
+                tuple(scope_names),
+                callees,
+                what_names="an argument or an earlier value",
+                tensors=frozenset(tensors),
+                types={a.name: a.type for a in sig.args},
             )
             self.check.check(f, scope, f"compose '{name}'")
             if scope.is_tensor(f.node):
@@ -428,7 +447,8 @@ class _EntryResolver:
         results = tuple(r.name for r in o.sig.results)
         if key == "d":
             known = elementwise_callees(self.world.elementwise)
-            return Scope(args + results, known, True, "an argument or a result", tensors=tensor_names(o.sig))
+            what = "an argument or a result"
+            return Scope(args + results, known, True, what, tensors=tensor_names(o.sig), types=types_of(o.sig))
         single = len(o.sig.results) == 1
         grads = tuple(f"g_{r.name}" for r in o.diff_results)
         hidden = {f"g_{n}": f"is the gradient of '{n}', which carries none" for n in o.nondiff_results}
@@ -439,6 +459,7 @@ class _EntryResolver:
         return Scope(
             args + results + grads, structured_callees(self.world.ops), what_names="an argument, a result or a gradient",
             hidden=hidden, tensors=tensor_names(o.sig) | {n for n in grads if self.plain_gradient(n, o)},
+            types=types_of(o.sig) | {f"g_{r.name}": r.type for r in o.sig.results} | {"g": o.sig.results[0].type},
         )  # fmt: skip
 
     @staticmethod
@@ -478,7 +499,7 @@ class _EntryResolver:
         results = tuple(r.name for r in o.sig.results)
         names = (*args, *results, "t")
         known = structured_callees(self.world.ops)
-        scope = Scope(names, known, what_names="an argument, a result or t", tensors=tensor_names(o.sig))
+        scope = Scope(names, known, what_names="an argument, a result or t", types=types_of(o.sig))
         table: dict[str, dict[str, Formula]] = {}
         for name, (inner, at) in value.items():
             if name not in {a.name for s in self.raw.sigs for a in s.tensor_args}:
@@ -710,6 +731,10 @@ class _EntryResolver:
                 f"no batching rule '{e.batch}'",
                 did_you_mean(e.batch, known.batches),
             )
+
+
+def types_of(sig: Signature) -> dict[str, Type]:
+    return {x.name: x.type for x in (*sig.args, *sig.results)}
 
 
 def tensor_names(sig: Signature) -> frozenset[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
-from .model import Formula, Loc, Signature, Type
+from .model import REQUIRED, Base, Formula, Loc, Signature, Type
 from .structured import META, SHAPES, TENSOR, parameters
+
+if TYPE_CHECKING:
+    from .vocabulary import Helper
 
 Notes = Iterable[tuple[Loc, str]]
 
@@ -24,6 +28,8 @@ class Callee:
     required: tuple[str, ...] = ()
     types: Mapping[str, Type] = field(default_factory=dict)  # of an op's arguments
     tensor: bool = False  # gives one tensor
+    result: Type | None = None  # of a single result, where it is known
+    loc: Loc | None = None  # of an op's signature
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,26 @@ class Scope:
     what_names: str = "an argument"
     hidden: Mapping[str, str] = field(default_factory=dict)  # name -> why it is not in scope
     tensors: frozenset[str] = frozenset()  # names that stand for one tensor
+    types: Mapping[str, Type] = field(default_factory=dict)  # of arguments and results
+
+    def type_of(self, n: F.Node) -> Type | None:
+        """The type of n where it is known."""
+        match n:
+            case F.Name(id=i):
+                return self.types.get(i) or (Type(Base.TENSOR) if i in self.tensors else None)
+            case F.Str():
+                return Type(Base.STR)
+            case F.Bool():
+                return Type(Base.BOOL)
+            case F.Num(value=v):
+                return Type(Base.INT if isinstance(v, int) else Base.FLOAT)
+            case F.Call(func=f, args=args):
+                if f in META and any((t := self.type_of(a)) and t.has_tensor and t.is_list for a in args):
+                    return None  # the shapes of a list
+                kinds = {c.result for c in self.callees.get(f, ())}
+                if len(kinds) == 1 and (only := kinds.pop()) is not None:
+                    return only
+        return Type(Base.TENSOR) if self.is_tensor(n) else None
 
     def is_tensor(self, n: F.Node) -> bool:
         """Whether n is surely one tensor (False where it is not known)."""
@@ -59,7 +85,8 @@ def op_callee(sig: Signature) -> Callee:
     required = tuple(a.name for a in sig.args if a.required)
     types = {a.name: a.type for a in sig.args}
     tensor = len(sig.results) == 1 and sig.results[0].type.is_tensor
-    return Callee(0, len(positional), tuple(a.name for a in sig.args), required, types, tensor)
+    result = sig.results[0].type if len(sig.results) == 1 else None
+    return Callee(0, len(positional), tuple(a.name for a in sig.args), required, types, tensor, result, sig.loc)
 
 
 def elementwise_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tuple[Callee, ...]]:
@@ -72,14 +99,26 @@ def elementwise_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tupl
 
 def structured_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tuple[Callee, ...]]:
     """Elementwise functions, the tables, and every op: an op's own signature is accepted beside the table's."""
+    from .vocabulary import HELPERS
+
     out = elementwise_callees({})
     for table in (META, TENSOR):
         for name, f in table.items():
-            least, most, keywords = parameters(f)
-            out[name] = (Callee(least, most, keywords, tensor=table is TENSOR),)
+            if name in HELPERS:
+                out[name] = tuple(_helper_callee(h, table is META) for h in HELPERS[name])
+            elif name not in ops:
+                least, most, keywords = parameters(f)
+                out[name] = (Callee(least, most, keywords, tensor=table is TENSOR),)
     for name, callees in ops.items():
         out[name] = out.get(name, ()) + callees
     return out
+
+
+def _helper_callee(h: Helper, meta: bool) -> Callee:
+    # Metadata takes lists of tensors as well as tensors; size -1 marks shapes of a list.
+    types = {p.name: p.type for p in h.params if not (meta and p.type.has_tensor) and p.type.size != -1}
+    required = tuple(p.name for p in h.params if p.default is REQUIRED)
+    return Callee(0, len(h.params), tuple(p.name for p in h.params), required, types, h.result.is_tensor, h.result)
 
 
 def shape_callees(declared: Iterable[str] = ()) -> dict[str, tuple[Callee, ...]]:
@@ -150,29 +189,53 @@ class Checker:
                 continue
             if given + len(keywords) >= c.least:
                 return
+        notes = [(c.loc, f"the signature of '{n.func}'") for c in callees if c.loc is not None]
         if misfit:
-            self.fault("E207", f, n.span, f"{where}: {n.func}(): {misfit}")
+            self.fault("E207", f, n.span, f"{where}: {n.func}(): {misfit}", notes=notes)
             return
         unknown = [k for k, _ in n.kwargs if all(k not in c.keywords for c in callees)]
         if unknown:
             known = [k for c in callees for k in c.keywords]
             message = f"{where}: {n.func}() has no argument '{unknown[0]}'"
-            self.fault("E203", f, n.span, message, did_you_mean(unknown[0], known, True))
+            self.fault("E203", f, n.span, message, did_you_mean(unknown[0], known, True), notes)
             return
         wants = " or ".join(dict.fromkeys(_wants(c) for c in callees))
         got = given + len(n.kwargs)
-        self.fault("E203", f, n.span, f"{where}: {n.func}() takes {wants}, got {got}")
+        self.fault("E203", f, n.span, f"{where}: {n.func}() takes {wants}, got {got}", notes=notes)
 
 
 def _misfit(c: Callee, n: F.Call, scope: Scope) -> str:
-    """A tensor where an op wants a plain value."""
+    """An argument whose type is known and not the one an op or helper wants."""
     for name, arg in [*zip(c.keywords, n.args, strict=False), *n.kwargs]:
-        t = c.types.get(name)
-        if t is not None and not t.has_tensor and scope.is_tensor(arg):
-            return f"'{name}' is {t}, not a tensor"
-        if t is not None and t.is_tensor and isinstance(arg, (F.Str, F.Tuple, F.List)):
-            return f"'{name}' is a tensor"
+        want = c.types.get(name)
+        if want is not None and not _suits(want, arg, scope):
+            return f"'{name}' is {want}, '{F.to_text(arg)[:40]}' is not"
     return ""
+
+
+def _suits(want: Type, arg: F.Node, scope: Scope) -> bool:
+    """False only where the type of arg is known and surely wrong."""
+    if isinstance(arg, F.NoneLit):
+        return want.optional or want.is_list
+    if isinstance(arg, (F.Tuple, F.List)):
+        return want.is_list
+    have = scope.type_of(arg)
+    if have is None:
+        return True
+    if want.is_list or have.is_list:
+        if want.is_list and have.is_list:
+            return want.base is have.base
+        return want.is_list and want.base is Base.INT and have.base is Base.INT
+    if want.base is Base.TENSOR:
+        return have.base in (Base.TENSOR, Base.SCALAR, Base.INT, Base.FLOAT)
+    if have.base is Base.TENSOR:
+        return False
+    numbers = (Base.INT, Base.FLOAT, Base.SCALAR)
+    if want.base is Base.SCALAR:
+        return have.base in (*numbers, Base.BOOL)
+    if want.base is Base.FLOAT:
+        return have.base in numbers
+    return want.base is have.base
 
 
 def _wants(c: Callee) -> str:
