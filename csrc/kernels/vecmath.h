@@ -10,5 +10,6 @@
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
 #include "kernels/vecmath_int.h"
+#include "kernels/vecmath_pow.h"
 #include "kernels/vecmath_special.h"
 #include "kernels/vecmath_trig.h"

@@ -187,8 +187,6 @@ TP_MATH float erf(float x) {
   return detail::with_sign(t < 0.925f ? near_zero : large, x);
 }
 
-TP_MATH float pow(float x, float y) { return ::powf(x, y); }
-
 // ---- through float64 ------------------------------------------------------------------------------------------------
 
 TP_MATH float erfc(float x) { return float(erfc(double(x))); }

@@ -299,8 +299,6 @@ TP_MATH double erfc(double x) {
   return x < 0 ? lower : upper;
 }
 
-TP_MATH double pow(double x, double y) { return ::pow(x, y); }
-
 }  // namespace m
 }  // namespace TP_ISA
 }  // namespace tp
