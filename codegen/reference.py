@@ -65,10 +65,9 @@ def _compiled(text: str) -> Any:
 
 def call_like(like: Like, o: Overload, given: Mapping[str, Any]) -> Any:
     """The reference's value for arguments by name. Raises Unavailable where it cannot be evaluated here."""
-    if like.kind == "tests" and o.kernel in KERNELS:
-        return KERNELS[o.kernel](
-            *({a.name: None if a.required else a.default for a in o.sig.args} | dict(given)).values()
-        )
+    if like.kind == "tests" and (form := numpy_form(o.sig.name, o.kernel)):
+        full = {a.name: None if a.required else a.default for a in o.sig.args} | dict(given)
+        return form(*full.values())
     if like.kind in ("tests", "values"):
         raise Unavailable(f"like: {like.kind}")
     space = _namespace()
