@@ -31,7 +31,7 @@ class TakenSlots {
     return p;
   }
   static GradSlot* take_one(Storage&& value) {
-    return new (memory::small_alloc(sizeof(GradSlot))) GradSlot{std::move(value), {}};
+    return new (memory::small_alloc(sizeof(GradSlot))) GradSlot(std::move(value));
   }
   static void give(GradSlot* p, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) p[i].~GradSlot();
@@ -79,6 +79,8 @@ class PassBase {
     GradSlot slot;
   };
   struct Deferred {
+    Deferred() = default;
+    Deferred(NodeRef n, GradSlot s) : node(std::move(n)), slot(std::move(s)) {}
     NodeRef node;
     GradSlot slot;
   };

@@ -62,14 +62,15 @@ class TP_API SavedValue {
  private:
   [[noreturn]] void version_failed(const Node& node, const char* slot) const;
   const Storage& unpacked(const Node& node, const char* slot) const;
-  mutable Storage value_;
   Extra& ensure_extra() {
     if (!extra_) extra_ = std::make_unique<Extra>();
     return *extra_;
   }
+  // What every pass looks at lies in front, beside the block that value_ begins with.
+  std::unique_ptr<Extra> extra_;
   std::uint32_t version_ = 0;
   bool released_ = false;
-  std::unique_ptr<Extra> extra_;
+  mutable Storage value_;
 };
 
 /// Message and error of a value read after it was freed.

@@ -9,21 +9,33 @@
 
 namespace tp {
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // unused places of the room are copied, never read
+#endif
 class Dims {
  public:
   static constexpr int kInline = 5;
 
-  Dims() = default;
+  Dims() noexcept {}  // not defaulted: value-initialisation would clear the whole room
   Dims(std::initializer_list<std::int64_t> v) { assign(v.begin(), int(v.size())); }
   Dims(std::span<const std::int64_t> v) { assign(v.data(), int(v.size())); }
   Dims(int n, std::int64_t fill) {
     resize(n);
     std::fill(begin(), end(), fill);
   }
-  Dims(const Dims& o) { assign(o.data(), o.n_); }
+  Dims(const Dims& o) {
+    if (!o.cap_)
+      take(o);
+    else
+      assign(o.data(), o.n_);
+  }
   Dims(Dims&& o) noexcept { steal(o); }
   Dims& operator=(const Dims& o) {
-    if (this != &o) assign(o.data(), o.n_);
+    if (!cap_ && !o.cap_)
+      take(o);
+    else if (this != &o)
+      assign(o.data(), o.n_);
     return *this;
   }
   Dims& operator=(Dims&& o) noexcept {
@@ -103,17 +115,18 @@ class Dims {
       cap_ = 0;
     }
   }
-  void steal(Dims& o) {
+  // The room is copied whole, used or not: a fixed number of bytes takes no loop and no branch.
+  void take(const Dims& o) {
     n_ = o.n_;
     cap_ = o.cap_;
-    if (cap_) {
-      heap_ = o.heap_;
-      o.cap_ = 0;
-      o.n_ = 0;
-    } else {
-      for (int i = 0; i < n_; ++i) inline_[i] = o.inline_[i];
-    }
+    std::memcpy(static_cast<void*>(bytes()), o.bytes(), sizeof inline_);
   }
+  void steal(Dims& o) {
+    take(o);
+    if (o.cap_) o.cap_ = o.n_ = 0;
+  }
+  std::int64_t* bytes() { return inline_; }
+  const std::int64_t* bytes() const { return inline_; }
 
   int n_ = 0;
   int cap_ = 0;  // 0: inline
@@ -122,6 +135,10 @@ class Dims {
     std::int64_t* heap_;
   };
 };
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 using Shape = Dims;
 using Strides = Dims;

@@ -49,8 +49,9 @@ class InlineVec {
   void push_back(T v) { emplace_back(std::move(v)); }
   void resize(std::size_t n) {
     reserve(n);
-    while (n_ < n) new (data() + n_++) T();
-    while (n_ > n) data()[--n_].~T();
+    T* d = data();
+    for (; n_ < n; ++n_) new (d + n_) T;
+    while (n_ > n) d[--n_].~T();
   }
   void reserve(std::size_t n) {
     if (n <= (p_ ? cap_ : N)) return;
@@ -68,7 +69,8 @@ class InlineVec {
 
  private:
   void clear_all() {
-    for (std::size_t i = 0; i < n_; ++i) data()[i].~T();
+    T* d = data();
+    for (std::size_t i = 0; i < n_; ++i) d[i].~T();
     n_ = 0;
     if (p_) ::operator delete(p_, std::align_val_t(alignof(T)));
     p_ = nullptr;

@@ -39,7 +39,7 @@ TP_API BlockRef alias_block(const BlockRef& block);
 
 class Storage {
  public:
-  Storage() = default;
+  Storage() noexcept {}
   Storage(BlockRef block, Dtype dtype, Shape sizes) : block_(std::move(block)), sizes_(std::move(sizes)), dtype_(dtype) {
     set_contiguous();
   }
