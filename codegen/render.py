@@ -11,6 +11,9 @@ from .cpp_types import string_literal
 from .model import OpFile
 from .plan import plan as make_plan
 from .plan_bind import plan_bindings
+from .plan_docs import page
+from .plan_stubs import plan_stubs
+from .plan_tests import plan_tests
 from .plan_types import Function, Plan
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -30,6 +33,7 @@ def environment() -> Any:
     env.filters["cpp_string"] = string_literal
     env.filters["cpp_text"] = cpp_text
     env.globals["banner"] = f"// {BANNER}"
+    env.globals["banner_text"] = BANNER
     return env
 
 
@@ -57,7 +61,30 @@ def template(name: str, **values: Any) -> str:
 
 def render(plan: Plan) -> dict[str, str]:
     """Every generated file."""
-    return cpp(plan)
+    return cpp(plan) | stubs(plan.file) | tests(plan) | docs(plan)
+
+
+def stubs(file: OpFile) -> dict[str, str]:
+    return {
+        f"stubs/{s.path}": template("stub.pyi.j2", stub=s, tensor=s.path == "_tensor.pyi") for s in plan_stubs(file)
+    }
+
+
+def tests(plan: Plan) -> dict[str, str]:
+    by_name = plan.file.by_name
+    out = {}
+    for shard in plan.shards:
+        rows = plan_tests(shard, tuple(by_name[op] for op in shard.ops))
+        out[f"tests/test_{shard.name}.py"] = template("test.py.j2", shard=shard, rows=rows)
+    return out
+
+
+def docs(plan: Plan) -> dict[str, str]:
+    by_name = plan.file.by_name
+    return {
+        f"docs/{shard.name}.md": template("page.md.j2", shard=shard, pages=[page(by_name[op]) for op in shard.ops])
+        for shard in plan.shards
+    }
 
 
 def cpp(plan: Plan) -> dict[str, str]:
