@@ -2,6 +2,7 @@
 #include "kernels/backward.h"
 
 #include "core/errors.h"
+#include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/reduce.h"
 #include "kernels/staging.h"
