@@ -1,97 +1,167 @@
-// Values are formed in float64 (or int64) and cast once.
+// Sizes, dtypes and values of the factories.
 #include "kernels/factories.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "core/complex.h"
 #include "core/errors.h"
 #include "kernels/staging.h"
+#include "kernels/staging_table.h"
 
 namespace tp::kernels {
 namespace {
 
-void check_size(const OpSchema& op, const Dims& size) {
+void check_sizes(const OpSchema& op, const Dims& size) {
   for (std::int64_t v : size)
-    if (v < 0) value_error(op.name, ": negative size ", v, " in ", size);
+    if (TP_UNLIKELY(v < 0)) value_error(op.name, ": negative size in ", size);
 }
-bool whole(const Scalar& s) { return s.is_integral(); }
+
+// Writes value(i) for every i, converting block by block.
+template <class T, class F>
+Storage generated(std::int64_t n, Dtype source, Dtype dtype, const F& value) {
+  Storage out = empty(Shape{n}, dtype);
+  T block[kStage];
+  const ConvertFn convert = staging->convert[int(source)][int(dtype)];
+  for (std::int64_t i = 0; i < n; i += kStage) {
+    const std::int64_t k = std::min(kStage, n - i);
+    for (std::int64_t j = 0; j < k; ++j) block[j] = value(i + j);
+    convert(out.raw() + i * std::int64_t(item_size(dtype)), reinterpret_cast<const char*>(block), k);
+  }
+  return out;
+}
+
+Dtype number_dtype(const Scalar& s) {
+  switch (s.category()) {
+    case Category::Bool: return Dtype::Bool;
+    case Category::Integer: return Dtype::I64;
+    case Category::Float: return default_float();
+    default: return complex_dtype(default_float());
+  }
+}
+
+void require_real(const OpSchema& op, const Scalar& s, const char* name) {
+  if (TP_UNLIKELY(s.is_complex())) type_error(op.name, ": ", name, " must be a real number");
+}
+
+c128 complex_of(const Scalar& s) { return {s.to_double(), s.imag()}; }
+
+Storage triangle(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
+                 std::optional<Dtype> dtype, bool lower) {
+  if (TP_UNLIKELY(row < 0 || col < 0)) value_error(op.name, ": negative size, row ", row, " and col ", col);
+  const auto first = [&](std::int64_t r) { return lower ? 0 : std::clamp<std::int64_t>(r + offset, 0, col); };
+  const auto last = [&](std::int64_t r) { return lower ? std::clamp<std::int64_t>(r + offset + 1, 0, col) : col; };
+  std::int64_t count = 0;
+  for (std::int64_t r = 0; r < row; ++r) count += last(r) - first(r);
+  Storage out = empty(Shape{2, count}, Dtype::I64);
+  std::int64_t* rows = out.data<std::int64_t>();
+  std::int64_t* cols = rows + count;
+  for (std::int64_t r = 0; r < row; ++r)
+    for (std::int64_t c = first(r); c < last(r); ++c) {
+      *rows++ = r;
+      *cols++ = c;
+    }
+  return cast(out, dtype.value_or(Dtype::I64));
+}
 
 }  // namespace
 
+Storage empty_filled(const OpSchema& op, const Dims& size, std::optional<Dtype> dtype) {
+  check_sizes(op, size);
+  return tp::empty(size, dtype.value_or(default_float()));
+}
+
 Storage zeros(const OpSchema& op, const Dims& size, std::optional<Dtype> dtype) {
-  check_size(op, size);
+  check_sizes(op, size);
   return zeros_storage(size, dtype.value_or(default_float()));
 }
 
 Storage ones(const OpSchema& op, const Dims& size, std::optional<Dtype> dtype) {
-  check_size(op, size);
+  check_sizes(op, size);
   return ones_storage(size, dtype.value_or(default_float()));
 }
 
-Storage empty_filled(const OpSchema& op, const Dims& size, std::optional<Dtype> dtype) {
-  check_size(op, size);
-  return empty(size, dtype.value_or(default_float()));
-}
-
 Storage full(const OpSchema& op, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  check_size(op, size);
-  Storage out = empty(size, dtype.value_or(fill_value.dtype()));
+  check_sizes(op, size);
+  Storage out = tp::empty(size, dtype.value_or(number_dtype(fill_value)));
+  if (TP_UNLIKELY(fill_value.is_complex() && !is_complex(out.dtype())))
+    type_error(op.name, ": a complex fill_value does not fit dtype ", dtype_name(out.dtype()));
   fill(out, fill_value);
   return out;
 }
 
-Storage arange(const OpSchema& op, const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype) {
-  if (start.is_complex() || end.is_complex() || step.is_complex()) type_error(op.name, ": complex bounds have no order");
-  const double a = start.to_double(), b = end.to_double(), s = step.to_double();
-  if (s == 0) value_error(op.name, ": step must not be zero");
-  if (!std::isfinite(a) || !std::isfinite(b) || std::isnan(s)) value_error(op.name, ": bounds must be finite, got ", a, " and ", b);
-  if ((s > 0 && a > b) || (s < 0 && a < b))
-    value_error(op.name, ": end ", b, " lies on the other side of start ", a, " than step ", s, " goes");
-  const bool integral = whole(start) && whole(end) && whole(step);
-  const Dtype d = dtype.value_or(integral ? Dtype::I64 : default_float());
-  if (integral) {
-    const std::int64_t first = start.to_int(), by = step.to_int(), last = end.to_int();
-    const std::int64_t n = by > 0 ? (last - first + by - 1) / by : (first - last - by - 1) / -by;
-    Storage out = empty({n}, Dtype::I64);
-    for (std::int64_t i = 0; i < n; ++i) out.data<std::int64_t>()[i] = first + i * by;
-    return cast(out, d);
-  }
-  const double count = std::ceil((b - a) / s);
-  if (count > 9e15) fail(ErrorKind::Memory, op.name, ": ", count, " elements are too many");
-  Storage out = empty({std::int64_t(count)}, Dtype::F64);
-  for (std::int64_t i = 0; i < out.numel(); ++i) out.data<double>()[i] = a + double(i) * s;
-  return cast(out, d);
-}
-
 Storage arange_end(const OpSchema& op, const Scalar& end, std::optional<Dtype> dtype) {
-  return arange(op, Scalar(std::int64_t(0)), end, Scalar(std::int64_t(1)), dtype);
+  return arange(op, Scalar(0), end, Scalar(1), dtype);
 }
 
-Storage linspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype) {
-  if (steps < 0) value_error(op.name, ": steps must not be negative, got ", steps);
-  if (start.is_complex() || end.is_complex()) {
-    Storage out = empty({steps}, Dtype::C128);
-    const double re = start.to_double(), im = start.imag();
-    const double dr = steps > 1 ? (end.to_double() - re) / double(steps - 1) : 0, di = steps > 1 ? (end.imag() - im) / double(steps - 1) : 0;
-    for (std::int64_t i = 0; i < steps; ++i) out.data<c128>()[i] = c128{re + double(i) * dr, im + double(i) * di};
-    return cast(out, dtype.value_or(complex_dtype(default_float())));
+Storage arange(const OpSchema& op, const Scalar& start, const Scalar& end, const Scalar& step,
+               std::optional<Dtype> dtype) {
+  require_real(op, start, "start");
+  require_real(op, end, "end");
+  require_real(op, step, "step");
+  const bool integers = start.is_integral() && end.is_integral() && step.is_integral();
+  const Dtype out = dtype.value_or(integers ? Dtype::I64 : default_float());
+  const double a = start.to_double(), b = end.to_double(), s = step.to_double();
+  if (TP_UNLIKELY(s == 0)) value_error(op.name, ": step must not be 0");
+  if (TP_UNLIKELY(!std::isfinite(a) || !std::isfinite(b) || s != s))
+    value_error(op.name, ": start ", a, ", end ", b, " and step ", s, " must be finite");
+  if (TP_UNLIKELY((s > 0 && a > b) || (s < 0 && a < b)))
+    value_error(op.name, ": end ", b, " cannot be reached from start ", a, " by steps of ", s);
+  if (integers) {
+    const std::int64_t first = start.to_int(), by = step.to_int(), span = end.to_int() - first;
+    const std::int64_t n = span / by + (span % by != 0);
+    return generated<std::int64_t>(n, Dtype::I64, out, [&](std::int64_t i) { return first + i * by; });
   }
-  const double a = start.to_double(), b = end.to_double();
-  const double step = steps > 1 ? (b - a) / double(steps - 1) : 0;
-  Storage out = empty({steps}, Dtype::F64);
-  double* to = out.data<double>();
-  // From both ends, so that the last value is exactly `end`.
-  for (std::int64_t i = 0; i < steps; ++i) to[i] = i < steps / 2 || steps == 1 ? a + double(i) * step : b - double(steps - 1 - i) * step;
-  return cast(out, dtype.value_or(default_float()));
+  const double n = std::ceil((b - a) / s);
+  if (TP_UNLIKELY(n > 9e15)) value_error(op.name, ": ", n, " elements are too many");
+  return generated<double>(std::int64_t(n), Dtype::F64, out, [&](std::int64_t i) { return a + double(i) * s; });
+}
+
+Storage linspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps,
+                 std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(steps < 0)) value_error(op.name, ": steps must not be negative, got ", steps);
+  const std::int64_t half = steps / 2;
+  const double parts = steps > 1 ? double(steps - 1) : 1;
+  if (start.is_complex() || end.is_complex()) {
+    const c128 a = complex_of(start), b = complex_of(end), by = (b - a) / parts;
+    return generated<c128>(steps, Dtype::C128, dtype.value_or(complex_dtype(default_float())), [&](std::int64_t i) {
+      return i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i);
+    });
+  }
+  const double a = start.to_double(), b = end.to_double(), by = (b - a) / parts;
+  return generated<double>(steps, Dtype::F64, dtype.value_or(default_float()), [&](std::int64_t i) {
+    return i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i);
+  });
+}
+
+Storage logspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+                 std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(steps < 0)) value_error(op.name, ": steps must not be negative, got ", steps);
+  require_real(op, start, "start");
+  require_real(op, end, "end");
+  const std::int64_t half = steps / 2;
+  const double a = start.to_double(), b = end.to_double(), by = (b - a) / (steps > 1 ? double(steps - 1) : 1);
+  return generated<double>(steps, Dtype::F64, dtype.value_or(default_float()), [&](std::int64_t i) {
+    return std::pow(base, i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i));
+  });
 }
 
 Storage eye(const OpSchema& op, std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype) {
-  const std::int64_t columns = m.value_or(n);
-  if (n < 0 || columns < 0) value_error(op.name, ": negative size [", n, ", ", columns, "]");
-  Storage out = zeros_storage({n, columns}, dtype.value_or(default_float()));
-  Storage diagonal = out.with_geometry({std::min(n, columns)}, {columns + 1}, 0);
+  const std::int64_t cols = m.value_or(n);
+  if (TP_UNLIKELY(n < 0 || cols < 0)) value_error(op.name, ": sizes must not be negative, got ", n, " and ", cols);
+  Storage out = zeros_storage(Shape{n, cols}, dtype.value_or(default_float()));
+  Storage diagonal = out.with_geometry(Shape{std::min(n, cols)}, Strides{cols + 1}, 0);
   fill(diagonal, Scalar(1));
   return out;
+}
+
+Storage tril_indices(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
+                     std::optional<Dtype> dtype) {
+  return triangle(op, row, col, offset, dtype, true);
+}
+Storage triu_indices(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
+                     std::optional<Dtype> dtype) {
+  return triangle(op, row, col, offset, dtype, false);
 }
 
 }  // namespace tp::kernels
