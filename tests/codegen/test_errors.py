@@ -1,0 +1,124 @@
+"""Every error code: a wrong file under cases/, whose first line says what is expected and where."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codegen import pipeline
+from codegen.cli import main
+from codegen.errors import CODES, Diagnostics
+from codegen.resolve import load
+
+CASES = Path(__file__).parent / "cases"
+FILES = sorted(p for p in [*CASES.glob("e*.yaml"), *CASES.glob("e*/ops.yaml")])
+
+
+def expected(path: Path) -> set[tuple[str, int, int]]:
+    first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+    found = set()
+    for item in first.removeprefix("# expect: ").split(", "):
+        code, place = item.split()
+        line, col = place.split(":")
+        found.add((code, int(line), int(col)))
+    return found
+
+
+def diagnose(path: Path) -> Diagnostics:
+    return pipeline.checked(str(path), kernels=path.name == "ops.yaml")[1]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem if p.stem != "ops" else p.parent.name)
+def test_case(path: Path) -> None:
+    diags = diagnose(path)
+    assert {(d.code, d.loc.line, d.loc.col) for d in diags.items} == expected(path), diags.render()
+
+
+def test_every_code_has_a_case() -> None:
+    covered = {code for p in FILES for code, _, _ in expected(p)} | {"E100"}
+    assert covered == set(CODES)
+
+
+def test_rendering_shows_line_caret_and_hint() -> None:
+    text = diagnose(CASES / "e201_vjp.yaml").render()
+    lines = text.split("\n")
+    assert "e201_vjp.yaml:8:18: error[E201]: op 'tanh', d of 'input': 'output' is not an argument or a result" in lines[0]
+    assert lines[1].index("output") == lines[2].index("^")
+    assert lines[2].count("^") == len("output")
+    assert "did you mean 'out'?" in text
+    assert "in scope: input, out" in text
+    assert text.endswith("1 error, nothing written")
+
+
+def test_all_faults_of_a_file_in_one_run(tmp_path: Path) -> None:
+    good = (CASES / "good.yaml").read_text()
+    bad = good.replace("expr: exp(input)", "expr: exq(input)").replace("like: numpy.tanh", "lik: numpy.tanh")
+    path = tmp_path / "ops.yaml"
+    path.write_text(bad)
+    assert {d.code for d in diagnose(path).items} == {"E202", "E104", "E105"}
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "E101"),
+        (b"   \n\n", "E101"),
+        (b"# only a comment\n", "E101"),
+        (b"\xff\xfe\x00\x01", "E100"),
+        (b"schema: 1\nops: [\n", "E101"),
+        (b"\x00\x01\x02", "E101"),
+        (b"[" * 100000, "E107"),
+        (b"- " * 5000 + b"a", "E107"),
+        (b"a: " * 2000, "E101"),
+        (b"just words", "E102"),
+        (b"%YAML 9.9\n---\na: b\n", None),
+        (b"a: *b\n", "E107"),
+        (b"a: b\n---\nc: d\n", "E107"),
+        (b"{[a]: b}", "E107"),
+        (b"!!python/object:os.system x", "E107"),
+    ],
+)
+def test_not_an_ops_file(tmp_path: Path, content: bytes, code: str | None) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_bytes(content)
+    _, diags = load(str(path))
+    assert diags
+    if code:
+        assert [d.code for d in diags.items] == [code]
+    assert diags.render()
+
+
+def test_noise_of_five_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "noise.yaml"
+    path.write_bytes(os.urandom(5 << 20))
+    _, diags = load(str(path))
+    assert [d.code for d in diags.items] == ["E100"]
+
+
+def test_noise_of_half_a_megabyte_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "noise.yaml"
+    path.write_text(os.urandom(250_000).hex() + ": [")
+    _, diags = load(str(path))
+    assert len(diags) == 1
+    assert len(diags.render()) < 2000
+
+
+@pytest.mark.parametrize("command", ["write", "check", "list", "mutate", "fuzz"])
+def test_commands_refuse_what_is_no_file(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (tmp_path, tmp_path / "missing.yaml"):
+        assert main([command, "--ops", str(path), "--out", str(tmp_path / "out")]) == 1
+        shown = capsys.readouterr().err
+        assert "error[E100]" in shown
+        assert "Traceback" not in shown
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text("schema: 1\nops: []\n")
+    path.chmod(0)
+    _, diags = load(str(path))
+    assert [d.code for d in diags.items] == ["E100"]
