@@ -1,0 +1,1 @@
+"""Helpers of tests: what the generated ones check (generated.py, inputs.py)."""

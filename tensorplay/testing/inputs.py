@@ -1,0 +1,222 @@
+"""Inputs of the generated tests, and the references they are compared with. Knows rows and NumPy, no tensors."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .generated import Form, Op
+
+INTEGERS = {"bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
+FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+COMPLEX = {"c64": "complex64", "c128": "complex128"}
+# bfloat16 values are drawn as float32 and cast by the caller.
+_NUMPY: dict[str, Any] = {**INTEGERS, **FLOATS, **COMPLEX, "bf16": "float32"}
+
+
+@dataclass
+class Sample:
+    """Arguments of one call: arrays, lists of arrays, plain values."""
+
+    form: Form
+    given: dict[str, Any]
+    text: str = field(default="", compare=False)
+
+    def replace(self, given: dict[str, Any]) -> Sample:
+        return Sample(self.form, given, self.text)
+
+
+def argument_types(form: Form) -> dict[str, str]:
+    return {a[0]: a[1] for a in form.args}
+
+
+def draw(rng: np.random.Generator, shape: tuple[int, ...], is_complex: bool = False) -> np.ndarray[Any, Any]:
+    x = rng.uniform(-1, 1, shape)
+    return np.asarray(x + 1j * rng.uniform(-1, 1, shape) if is_complex else x)
+
+
+def samples(
+    op: Op, shapes: tuple[tuple[int, ...], ...] | None = None, dtype: str | None = None, limit: int = 100,
+    only: Form | None = None, broadcast: bool = True,
+) -> Iterator[Sample]:  # fmt: skip
+    """Calls of the op, at most `limit` of each form."""
+    rng = np.random.default_rng(zlib.crc32(op.name.encode()))
+    for form in op.forms if only is None else [only]:
+        drawn = elementwise(op, form, rng, shapes, dtype, broadcast) if op.elementwise else structured(op, form, rng, dtype)
+        for s in islice(drawn, limit):
+            shown = {k: v.shape if isinstance(v, np.ndarray) else [x.shape for x in v] if _arrays(v) else v for k, v in s.given.items()}
+            s.text = ", ".join(f"{k}={v}" for k, v in shown.items())
+            yield s
+
+
+def _arrays(v: Any) -> bool:
+    return isinstance(v, list) and bool(v) and all(isinstance(x, np.ndarray) for x in v)
+
+
+def base_dtype(op: Op) -> str:
+    return "f64" if op.allows("f64") else next((d for d in ("i64", "i32", "bool") if op.allows(d)), "f64")
+
+
+def elementwise(
+    op: Op, form: Form, rng: np.random.Generator, shapes: tuple[tuple[int, ...], ...] | None, dtype: str | None, broadcast: bool
+) -> Iterator[Sample]:
+    """Operands of the given shapes (one each, the last repeated); every combination of the parameters."""
+    names = [a[0] for a in form.args if a[1].startswith("Tensor")]
+    pools: list[list[tuple[str, Any]]] = []
+    for name, type_, *rest in form.args:
+        if name in names:
+            continue
+        if name in op.params:
+            pools.append([(name, v) for v in op.params[name]])
+        elif not rest:
+            pools.append([(name, {"int": 2, "bool": True, "str": ""}.get(type_, 0.75))])
+        elif rest[0] is not None and "kwonly" not in rest[1:]:
+            pools.append([(name, rest[0])])
+    for layout in (shapes,) if shapes else ((s,) for s in op.shapes or ((2, 3),)):
+        for combo in islice(product(*pools), 6):
+            given: dict[str, Any] = {}
+            for i, name in enumerate(names):
+                given[name] = operand(op, form, name, rng, layout[min(i, len(layout) - 1)], dtype)
+            yield Sample(form, given | {k: v for k, v in combo if v is not None})
+
+
+def operand(op: Op, form: Form, name: str, rng: np.random.Generator, shape: tuple[int, ...], dtype: str | None) -> Any:
+    nondiff = name not in form.diff and bool(form.diff)
+    if (nondiff and name not in op.domains) or argument_types(form)[name] == "Tensor<bool>":
+        return rng.random(shape) < 0.5
+    low, high = op.domains.get(name, (-3.0, 3.0))
+    kind = dtype or base_dtype(op)
+    if kind == "bool":
+        return np.asarray(rng.random(shape) < 0.5)
+    if kind in INTEGERS:
+        low, high = max(math.ceil(low), 0 if kind == "u8" else -100), max(math.floor(high), math.ceil(low))
+        return np.asarray(rng.integers(low, max(high, low) + 1, shape)).astype(_NUMPY[kind])
+    x = np.asarray(rng.uniform(low, high, shape))
+    if not form.diff:
+        # Comparisons want equal and zero elements now and then.
+        x = np.where(rng.random(shape) < 0.3, np.round(x), x)
+    if kind in COMPLEX:
+        x = x + 1j * rng.uniform(-1, 1, shape)
+    return np.asarray(x).astype(_NUMPY[kind])
+
+
+def structured(op: Op, form: Form, rng: np.random.Generator, dtype: str | None = None) -> Iterator[Sample]:
+    types = argument_types(form)
+    required = {a[0] for a in form.args if len(a) == 2 and not a[1].endswith("?")}
+    for case in op.cases:
+        if any(k not in types for k in case) or any(k not in case for k in required):
+            continue
+        if any(isinstance(v, dict) != types[k].startswith("Tensor") and not isinstance(v, list) and v is not None for k, v in case.items()):
+            if any(isinstance(v, dict) and not types[k].startswith("Tensor") for k, v in case.items()):
+                continue
+            if any(types[k].startswith("Tensor") and "[]" not in types[k] and not isinstance(v, (dict, int, float)) for k, v in case.items()):
+                continue
+        given: dict[str, Any] = {}
+        for k, v in case.items():
+            span = op.domains.get(k)
+            if isinstance(v, dict):
+                given[k] = array_of(v, rng, span, dtype or base_dtype(op))
+            elif isinstance(v, (list, tuple)) and "Tensor" in types[k]:
+                given[k] = [None if x is None else array_of(x, rng, span, dtype or base_dtype(op)) for x in v]
+            elif types[k].startswith("Tensor"):
+                given[k] = np.asarray(v, dtype=np.float64 if isinstance(v, float) else None)
+            else:
+                given[k] = v
+        for a in form.args:
+            if a[0] not in given and len(a) == 2 and a[1].endswith("?"):
+                given[a[0]] = None
+        yield Sample(form, given)
+
+
+def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, float] | None, base: str) -> Any:
+    """An array as a test case describes it."""
+    low, high = case.get("range") or span or (-1.0, 1.0)
+    dtype = case.get("dtype")
+    if "values" in case:
+        return np.asarray(case["values"], dtype=_NUMPY[dtype] if dtype else None)
+    shape = tuple(case.get("shape", ()))
+    n, kind = math.prod(shape), case.get("kind")
+    if kind == "mask" or dtype == "bool":
+        return np.asarray(rng.random(shape) < 0.5)
+    if kind == "permutation":
+        ordered = np.arange(shape[0]).reshape(-1, *(1,) * (len(shape) - 1))
+        return rng.permuted(np.broadcast_to(ordered, shape), axis=0)
+    if kind == "index" or dtype in INTEGERS:
+        lo, hi = (math.ceil(low), int(high)) if case.get("range") or span else (0, 2)
+        return np.asarray(rng.integers(lo, max(hi, lo + 1), shape)).astype(_NUMPY[dtype or "i64"])
+    x = np.asarray(rng.uniform(low, high, shape))
+    match kind:
+        case "distinct":
+            x = rng.permutation(np.sort(rng.uniform(low, high, n)) + np.arange(n) * 0.05).reshape(shape)
+        case "nonzero":
+            x = np.where(np.abs(x) < 0.1, 0.1 + np.abs(x), x)
+        case "psd" | "symmetric":
+            m = rng.standard_normal(shape)
+            t = np.swapaxes(m, -1, -2)
+            x = m @ t + shape[-1] * np.eye(shape[-1]) if kind == "psd" else m + t
+        case "invertible":
+            x = rng.uniform(-1, 1, shape) + 2 * np.eye(shape[-2], shape[-1])
+        case "unit":
+            x = rng.uniform(0.05, 0.95, shape)
+        case "simplex":
+            x = rng.uniform(0.1, 1, shape)
+            x = x / x.sum(axis=-1, keepdims=True)
+    if base in COMPLEX:
+        x = x + 1j * rng.uniform(-1, 1, shape)
+    return np.asarray(x).astype(_NUMPY[dtype or base])
+
+
+# ---- references -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def namespace() -> dict[str, Any]:
+    out: dict[str, Any] = {"numpy": np, "np": np, "math": math}
+    for name in ("scipy", "mpmath"):
+        out[name] = importlib.import_module(name)
+    for sub in ("special", "linalg", "fft", "signal", "stats"):
+        importlib.import_module(f"scipy.{sub}")
+    out["mp"] = out["mpmath"]
+    return out
+
+
+def reference(op: Op, s: Sample) -> list[Any] | None:
+    """The reference's results, or None where hand-written tests have the values."""
+    form = s.form
+    if not form.like:
+        return None
+    exact = {k: v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v for k, v in s.given.items()}
+    space = namespace()
+    with np.errstate(all="ignore"):
+        if form.kind == "name" or (form.kind == "mpmath" and form.like.replace(".", "").replace("_", "").isalnum()):
+            f = eval(form.like, dict(space))
+            args = [exact[a[0]] for a in form.args if a[0] in exact]
+            value = _each(f, args) if form.like.split(".")[0] in ("math", "mpmath", "mp") else f(*args)
+        else:
+            full = {a[0]: exact.get(a[0], a[2] if len(a) > 2 else None) for a in form.args}
+            if form.kind == "mpmath":
+                value = _each(eval(f"lambda {', '.join(full)}: {form.like}", dict(space)), list(full.values()))
+            else:
+                value = eval(form.like, {**space, **full})
+    if isinstance(value, (tuple, list)):
+        return [np.asarray(v) for v in value]
+    return [np.asarray(value)]
+
+
+def _each(f: Any, args: list[Any]) -> Any:
+    """A function of numbers over arrays."""
+
+    def one(*xs: Any) -> Any:
+        v = f(*xs)
+        return complex(v) if type(v).__name__ == "mpc" else float(v)
+
+    return np.vectorize(one, otypes=[complex if any(np.iscomplexobj(a) for a in args) else float])(*args)
