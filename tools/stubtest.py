@@ -10,11 +10,16 @@ from pathlib import Path
 
 
 def modules(package: Path) -> list[str]:
-    """Dotted names of the modules of the package that have a stub."""
+    """Dotted names of the modules of the package that have a stub.
+
+    A private stub without a module (`_ops.pyi`) is part of the stubs that import from it, and checked there.
+    """
     found = []
     for stub in sorted(package.rglob("*.pyi")):
         parts = stub.relative_to(package.parent).with_suffix("").parts
-        found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if not parts[-1].startswith("_") or parts[-1] == "__init__" or find_spec(name) is not None:
+            found.append(name)
     return found
 
 
