@@ -54,6 +54,8 @@ struct Host {
   void (*acquire_lock)(void*) = nullptr;
   void (*check_signals)() = nullptr;           // throws HostError when Ctrl-C arrived
   void (*warn)(const char* message) = nullptr;
+  /// While kMutationAllowed is set: told of a tensor (a TensorRef) just before an in-place op overwrites it.
+  void (*before_change)(const void* tensor) = nullptr;
 };
 extern TP_API Host host;
 

@@ -11,6 +11,10 @@
 #include "core/scalar.h"
 #include "python/objects.h"
 
+namespace tp {
+class Generator;
+}
+
 namespace tp::python {
 
 // ---- parameters ------------------------------------------------------------------------------------------------------
@@ -169,6 +173,17 @@ inline TensorArg to_opt_tensor(const Spec& spec, const Slots<N>& a, std::size_t 
 template <std::size_t N>
 std::vector<TensorRef> to_tensor_list(const Spec& spec, const Slots<N>& a, std::size_t i) {
   return to_tensor_list(spec, i, a.v[i], spec.params[i].kind == Kind::OptTensorList);
+}
+
+/// Null where absent or None: the default generator.
+Generator* to_generator(const Spec& spec, std::size_t i, PyObject* o);
+template <std::size_t N>
+Generator* to_opt_generator(const Spec& spec, const Slots<N>& a, std::size_t i) {
+  return to_generator(spec, i, a.v[i]);
+}
+template <std::size_t N>
+Generator* to_generator(const Spec& spec, const Slots<N>& a, std::size_t i) {
+  return to_generator(spec, i, a.v[i]);
 }
 
 // NAME(spec, a, i), NAME(spec, a, i, default for an absent one), and opt_NAME for optional parameters.

@@ -1,4 +1,6 @@
 // backward() and grad(): every check of their arguments, then one engine pass. Knows no op and no node by name.
+#include <unordered_set>
+
 #include "ops/wiring.h"
 #include "python/function.h"
 #include "python/graph_objects.h"
@@ -160,6 +162,43 @@ void refuse_in_transform(const char* op) {
   refuse_while_buffers_exposed(op);
 }
 
+// ---- the pass that runs on this thread, as Python sees it ------------------------------------------------------------
+class PassScope {
+ public:
+  explicit PassScope(std::span<const Edge> roots) : roots_(roots), id_(++last_id), outer_(current) { current = this; }
+  ~PassScope() { current = outer_; }
+  PassScope(const PassScope&) = delete;
+  std::uint64_t id() const { return id_; }
+  /// Whether a gradient may reach `n`: the graph is walked once, when somebody first asks.
+  bool reaches(Node* n) {
+    if (!walked_) {
+      walked_ = true;
+      std::vector<Node*> next;
+      const auto visit = [&](const Edge& e) {
+        if (e.node && reached_.insert(e.node.get()).second) next.push_back(e.node.get());
+      };
+      for (const Edge& e : roots_) visit(e);
+      while (!next.empty()) {
+        Node* at = next.back();
+        next.pop_back();
+        for (const Edge& e : at->next_edges()) visit(e);
+      }
+    }
+    return reached_.count(n);
+  }
+  static thread_local PassScope* current;
+
+ private:
+  static thread_local std::uint64_t last_id;
+  std::span<const Edge> roots_;
+  std::uint64_t id_;
+  PassScope* outer_;
+  bool walked_ = false;
+  std::unordered_set<Node*> reached_;
+};
+thread_local PassScope* PassScope::current = nullptr;
+thread_local std::uint64_t PassScope::last_id = 0;
+
 template <class T, std::size_t N>
 std::span<const T> view(const InlineVec<T, N>& v) {
   return {v.data(), v.size()};
@@ -223,6 +262,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     if (inputs.edges.empty()) value_error("grad: inputs cannot be empty");
     add_seeds("grad", roots, a[kGradOutputs]);
 
+    PassScope scope(view(roots.edges));
     std::vector<TensorRef> result = Engine::run({.roots = view(roots.edges),
                                                  .seeds = view(roots.seeds),
                                                  .root_tensors = view(roots.tensors),
@@ -291,6 +331,16 @@ PyObject* queue_callback(PyObject*, PyObject* f) {
     Py_RETURN_NONE;
   });
 }
+PyObject* pass_id(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(PassScope::current ? PassScope::current->id() : 0);
+}
+PyObject* pass_runs(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!is_node(o)) type_error("_pass_runs: expected a node, not ", Py_TYPE(o)->tp_name);
+    NodeRef n = node_of(o);
+    return PyBool_FromLong(PassScope::current && n && PassScope::current->reaches(n.get()));
+  });
+}
 PyObject* current_node(PyObject*, PyObject*) {
   return guarded([&] { return wrap_node(const_cast<Node*>(Engine::current_node())); });
 }
@@ -303,6 +353,9 @@ PyMethodDef functions[] = {
      "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, "
      "is_grads_batched=False, materialize_grads=False)\n--\n\nThe gradients of `outputs` with respect to `inputs`; .grad is "
      "left alone."},
+    {"_pass_id", pass_id, METH_NOARGS, nullptr},
+    {"_pass_runs", pass_runs, METH_O, nullptr},
+    {"_in_backward", engine_running, METH_NOARGS, nullptr},
     {"_engine_running", engine_running, METH_NOARGS, "_engine_running()\n--\n\nWhether a backward pass runs on this thread."},
     {"_queue_callback", queue_callback, METH_O, "_queue_callback(f)\n--\n\nCalls f at the end of the running backward pass."},
     {"_current_graph_node", current_node, METH_NOARGS, "_current_graph_node()\n--\n\nThe node that runs now, or None."},
@@ -338,6 +391,7 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
   if (roots.edges.size() == 0) Py_RETURN_NONE;
+  PassScope scope(view(roots.edges));
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),
                .root_tensors = view(roots.tensors),

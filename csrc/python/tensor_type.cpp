@@ -1,5 +1,5 @@
 // The Tensor type: life of its objects, identity with the impl, slots. Knows no op by name.
-#include "python/tensor_type.h"
+#include "python/creation.h"
 
 #include <cstring>
 
@@ -300,8 +300,11 @@ void init_tensor(PyObject* module, const Registry& registry) {
   add_methods(&t, tensor_methods, true);
   add_methods(&t, tensor_autograd_methods, true);
   add_methods(&t, tensor_array_methods, true);
+  add_methods(&t, tensor_dlpack_methods, true);
   // An op of the catalogue replaces a hand-written method of the same name: it knows about transforms.
   for (PyMethodDef* table : registry.methods()) add_methods(&t, table, true);
+  // These take more forms than one signature can say.
+  add_methods(&t, tensor_conversion_methods, true);
   Owned priority(PyLong_FromLong(1000));
   set_tensor_attribute("__array_priority__", priority.get());
   set_tensor_attribute("__array_ufunc__", Py_None);  // ndarray * tensor is ours

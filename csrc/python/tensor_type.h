@@ -18,7 +18,8 @@ void set_tensor_attribute(const char* name, PyObject* value);
 extern PyGetSetDef tensor_attributes[];
 extern PyMethodDef tensor_methods[];           // tensor_methods.cpp
 extern PyMethodDef tensor_autograd_methods[];  // tensor_autograd.cpp
-extern PyMethodDef tensor_array_methods[];     // arrays.cpp
+extern PyMethodDef tensor_array_methods[];     // buffers.cpp
+extern PyMethodDef tensor_dlpack_methods[];    // dlpack.cpp
 
 // Slots.
 PyObject* tensor_repr(PyObject* self);

@@ -1,0 +1,241 @@
+// x[key] and x[key] = value: keys become views, then one index or index_put_ for tensors in the key.
+#include "autograd/engine.h"
+#include "python/ops_used.h"
+#include "python/tensor_type.h"
+
+namespace tp::python {
+namespace {
+
+enum class Item { Int, Slice, NewAxis, Ellipsis, Bool, Mask, Index };
+
+struct Part {
+  Item kind = Item::Int;
+  std::int64_t value = 0;  // Int, Bool
+  PyObject* slice = nullptr;
+  TensorRef tensor;  // Mask, Index
+};
+
+bool is_truth(PyObject* o) { return PyBool_Check(o) || number_kind(o) == Number::Bool; }
+
+Part classify(PyObject* o) {
+  Part p;
+  if (PyLong_CheckExact(o)) {
+    p.value = PyLong_AsLongLong(o);
+    if (p.value == -1 && PyErr_Occurred()) host_error();
+  } else if (PySlice_Check(o)) {
+    p.kind = Item::Slice;
+    p.slice = o;
+  } else if (o == Py_None) {
+    p.kind = Item::NewAxis;
+  } else if (o == Py_Ellipsis) {
+    p.kind = Item::Ellipsis;
+  } else if (is_truth(o)) {
+    p.kind = Item::Bool;
+    p.value = PyObject_IsTrue(o);
+  } else {
+    if (is_tensor(o)) {
+      p.tensor = tensor_of(o);
+    } else if (PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o) || is_numpy_array(o)) {
+      p.tensor = tensor_like_array(o, "index", std::nullopt);
+      // An empty list has no dtype of its own: it selects nothing.
+      if (p.tensor->numel() == 0 && is_float(p.tensor->dtype())) p.tensor = TensorImpl::make(empty(p.tensor->sizes(), Dtype::I64));
+    } else if (PyIndex_Check(o)) {
+      Owned i(PyNumber_Index(o));
+      if (!i) host_error();
+      return classify(i.get());
+    } else {
+      index_error("index: only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors or lists are valid "
+                  "indices, not ", Py_TYPE(o)->tp_name);
+    }
+    const Dtype d = p.tensor->dtype();
+    if (d == Dtype::Bool) {
+      if (p.tensor->dim() == 0) {
+        p.kind = Item::Bool;
+        p.value = read_element(p.tensor->storage(), 0).to_bool();
+      } else {
+        p.kind = Item::Mask;
+      }
+    } else if (category(d) == Category::Integer) {
+      if (p.tensor->dim() == 0) {
+        p.value = read_element(p.tensor->storage(), 0).to_int();
+      } else {
+        p.kind = Item::Index;
+      }
+    } else {
+      index_error("index: tensors used as indices must be integer or bool, this one is ", dtype_name(d));
+    }
+  }
+  return p;
+}
+
+TensorRef index_tensor(const std::vector<std::int64_t>& v) {
+  Storage s = empty(Shape{std::int64_t(v.size())}, Dtype::I64);
+  std::copy(v.begin(), v.end(), s.data<std::int64_t>());
+  return TensorImpl::make(std::move(s));
+}
+
+// The positions of the true elements, one index tensor per dimension of the mask.
+std::vector<TensorRef> mask_indices(const Storage& mask) {
+  const int dims = mask.dim();
+  std::vector<std::vector<std::int64_t>> at(static_cast<std::size_t>(dims));
+  Dims place(dims, 0);
+  const char* p = mask.raw();
+  const std::int64_t n = mask.numel();
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (*p)
+      for (int d = 0; d < dims; ++d) at[std::size_t(d)].push_back(place[d]);
+    for (int d = dims - 1; d >= 0; --d) {
+      p += mask.stride(d);
+      if (++place[d] < mask.size(d)) break;
+      p -= mask.stride(d) * mask.size(d);
+      place[d] = 0;
+    }
+  }
+  std::vector<TensorRef> tensors;
+  for (const auto& v : at) tensors.push_back(index_tensor(v));
+  return tensors;
+}
+
+std::int64_t checked_index(std::int64_t i, std::int64_t size, int dim) {
+  if (i < -size || i >= size) index_error("index ", i, " is out of bounds for dimension ", dim, " with size ", size);
+  return i < 0 ? i + size : i;
+}
+
+TensorRef take(const TensorRef& t, int view_dim, int original_dim, std::int64_t i) {
+  return ops::select(t, view_dim, checked_index(i, t->sizes()[view_dim], original_dim));
+}
+
+TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(o, &start, &stop, &step) < 0) host_error();
+  if (step <= 0) value_error("index: slice step must be greater than zero, got ", step, "; use flip() to reverse");
+  PySlice_AdjustIndices(t->sizes()[dim], &start, &stop, step);
+  if (stop < start) stop = start;
+  return ops::slice(t, dim, start, stop, step);
+}
+
+struct Selection {
+  TensorRef view;
+  std::vector<TensorRef> indices;  // by dimension of `view`; empty: the view is the result
+};
+
+Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n) {
+  InlineVec<Part, 4> parts;
+  int used = 0;
+  bool ellipsis = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    Part p = classify(items[i]);
+    switch (p.kind) {
+      case Item::Int: case Item::Slice: case Item::Index: ++used; break;
+      case Item::Mask: used += p.tensor->dim(); break;
+      case Item::Ellipsis:
+        if (ellipsis) index_error("index: an index can have only a single ellipsis ('...')");
+        ellipsis = true;
+        break;
+      default: break;
+    }
+    parts.push_back(std::move(p));
+  }
+  if (used > t->dim()) {
+    if (t->dim() == 0 && n == 1)
+      index_error("invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
+    index_error("too many indices for tensor of dimension ", t->dim(), " (got ", used, ")");
+  }
+  Selection s{t, {}};
+  int dim = 0, original = 0;
+  const auto put = [&](TensorRef index) {
+    s.indices.resize(std::size_t(dim));
+    s.indices.push_back(std::move(index));
+    ++dim;
+  };
+  for (Part& p : parts) {
+    switch (p.kind) {
+      case Item::Int: s.view = take(s.view, dim, original++, p.value); break;
+      case Item::Slice: s.view = cut(s.view, dim++, p.slice), ++original; break;
+      case Item::NewAxis: s.view = ops::unsqueeze(s.view, dim++); break;
+      case Item::Ellipsis:
+        original += t->dim() - used;
+        dim += t->dim() - used;
+        break;
+      case Item::Bool:
+        s.view = ops::unsqueeze(s.view, dim);
+        put(index_tensor(p.value ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{}));
+        break;
+      case Item::Mask: {
+        const Shape& m = p.tensor->sizes();
+        for (int k = 0; k < m.size(); ++k)
+          if (m[k] != s.view->sizes()[dim + k])
+            index_error("The shape of the mask ", m, " at index ", k, " does not match the shape of the indexed tensor ",
+                        t->sizes(), " at index ", original + k);
+        original += m.size();
+        for (TensorRef& index : mask_indices(p.tensor->storage())) put(std::move(index));
+        break;
+      }
+      case Item::Index:
+        ++original;
+        put(std::move(p.tensor));
+        break;
+    }
+  }
+  return s;
+}
+
+Selection select_key(const TensorRef& t, PyObject* key) {
+  if (PyTuple_Check(key)) return select_parts(t, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
+  return select_parts(t, &key, 1);
+}
+
+// The value of an assignment, in the dtype of the target.
+TensorRef assigned(PyObject* value, const TensorRef& target) {
+  if (is_tensor(value)) return tensor_of(value);
+  if (number_kind(value) != Number::None) return wrapped_number(value);
+  if (PyList_Check(value) || PyTuple_Check(value)) return tensor_from_data(value, "setitem", target->dtype());
+  if (is_numpy_array(value)) return tensor_like_array(value, "setitem", std::nullopt);
+  type_error("setitem: can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of ", dtype_name(target->dtype()));
+}
+
+// Leading dimensions of size 1 that the target does not have fall away.
+TensorRef without_leading_ones(TensorRef v, int dims) {
+  while (v->dim() > dims && v->dim() > 0 && v->sizes()[0] == 1) v = ops::select(v, 0, 0);
+  return v;
+}
+
+}  // namespace
+
+PyObject* tensor_subscript(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    const TensorRef& t = tensor_of(self);
+    if (TP_LIKELY(t->dim() > 0)) {
+      if (PyLong_CheckExact(key)) {
+        const long long i = PyLong_AsLongLong(key);
+        if (i == -1 && PyErr_Occurred()) return nullptr;
+        return wrap(take(t, 0, 0, i));
+      }
+      if (PySlice_Check(key)) return wrap(cut(t, 0, key));
+    }
+    Selection s = select_key(t, key);
+    if (!s.indices.empty()) return wrap(ops::index(s.view, s.indices));
+    // x[...] and x[()] are views, not the same object.
+    if (s.view == t) return wrap(ops::expand(t, t->sizes()));
+    return wrap(std::move(s.view));
+  });
+}
+
+int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_int([&]() -> int {
+    if (!value) type_error("delitem: elements of a tensor can't be deleted");
+    const TensorRef& t = tensor_of(self);
+    TensorRef v = assigned(value, t);
+    Selection s = select_key(t, key);
+    if (s.indices.empty()) {
+      ops::copy_(s.view, without_leading_ones(std::move(v), s.view->dim()));
+    } else {
+      if (v->dtype() != t->dtype()) v = engine_ops.cast_graph(v, t->dtype());
+      ops::index_put_(s.view, s.indices, v, false);
+    }
+    if (t->grad_fn_raw()) ensure_tracked(self);
+    return 0;
+  });
+}
+
+}  // namespace tp::python
