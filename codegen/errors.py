@@ -62,6 +62,9 @@ CODES = {
 }
 
 
+MAX_NOTES = 6
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     code: str
@@ -113,8 +116,10 @@ class Diagnostics:
             return f"{self.path}: error[{d.code}]: {d.message}" + (f"\n  hint: {d.hint}" if d.hint else "")
         out = [f"{self.path}:{d.loc.line}:{d.loc.col}: error[{d.code}]: {d.message}"]
         out += self._excerpt(d.loc, "^")
-        for loc, text in d.notes:
+        for loc, text in d.notes[:MAX_NOTES]:
             out.append(f"  note: {self.path}:{loc.line}:{loc.col}: {text}")
+        if len(d.notes) > MAX_NOTES:
+            out.append(f"  note: and {len(d.notes) - MAX_NOTES} more places take part")
         if d.hint:
             out.append(f"  hint: {d.hint}")
         return "\n".join(out)

@@ -99,7 +99,7 @@ class _EntryReader:
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.bad = True
-        if code == "E204" and not notes:
+        if code in ("E204", "E207") and not notes:
             notes = [(s.loc, "the signature") for s in self.sigs]
         self.diags.add(code, loc, f"op '{self.op}': {message}" if self.op != "?" else message, hint, notes)
 
@@ -171,7 +171,7 @@ class _EntryReader:
                 except signature.SignatureError as e:
                     self.fault(e.code, loc.at(e.start, e.end), e.message, e.hint)
                     return []
-                if sig.name != self.op:
+                if sig.name != self.op and _IDENT.match(self.op) and not keyword.iskeyword(self.op):
                     hint = f"write '{self.op}', or rename the op"
                     self.fault(
                         "E205",

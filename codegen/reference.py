@@ -180,6 +180,7 @@ class World:
                 if e is None or name in seen:
                     continue
                 seen.add(name)
+                out += [(x.sig.loc, f"the signature of '{name}'") for x in e.overloads if name not in FUNCTIONS]
                 for x in e.overloads:
                     if x.compose and not callable_like(e.like_of(x.index), x):
                         out += [(f.loc, f"through '{name}'") for _, f in x.compose]

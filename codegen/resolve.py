@@ -21,6 +21,7 @@ from .model import (
 )  # fmt: skip
 from .scope import Callee, Checker, Scope, elementwise_callees, op_callee, shape_callees, structured_callees
 
+_FOLLOW_UPS = ("E105", "E211", "E301", "E302")
 _INTEGERS = ("bool", "u8", "i8", "i16", "i32", "i64")
 Exprs = dict[str, tuple[tuple[tuple[str, F.Node | None], ...], F.Node]]
 
@@ -97,6 +98,8 @@ class _EntryResolver:
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.bad = True
+        if self.raw.bad and code in _FOLLOW_UPS:
+            return  # a value of this entry was refused already; what is missing may be what it was
         self.diags.add(code, loc, f"op '{self.raw.op}': {message}", hint, notes)
 
     def per(self, key: str, i: int) -> Any:
@@ -153,6 +156,8 @@ class _EntryResolver:
             ("compose", "tangent", "the derivative follows from compose"),
             ("compose", "shape", "the shape follows from compose"),
         ):
+            if a == "expr" and not fam.elementwise:
+                continue  # refused below
             both = any(self.per(a, i) and self.per(b, i) for i in range(len(raw.sigs)))
             if a in has and b in has and both:
                 self.fault("E208", has[b], f"'{a}' and '{b}' do not go together", why, [(has[a], f"'{a}' is here")])
@@ -169,6 +174,7 @@ class _EntryResolver:
         if not any(k in has for k in ("expr", "compose", "kernel", "python")):
             hint = "give expr (elementwise), compose (over other ops), kernel or python"
             self.fault("E105", raw.loc, "nothing computes it", hint)
+            raw.bad = True
         if fam.name == "view" and "view_of" not in has:
             self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")
 

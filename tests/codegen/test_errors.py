@@ -37,7 +37,7 @@ def test_case(path: Path) -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    covered = {code for p in FILES for code, _, _ in expected(p)} | {"E100"}
+    covered = {code for p in FILES for code, _, _ in expected(p)} | {"E100", "E409"}  # no file; the planner's
     assert covered == set(CODES)
 
 
@@ -69,7 +69,7 @@ def test_all_faults_of_a_file_in_one_run(tmp_path: Path) -> None:
         (b"\xff\xfe\x00\x01", "E100"),
         (b"schema: 1\nops: [\n", "E101"),
         (b"\x00\x01\x02", "E101"),
-        (b"[" * 100000, "E107"),
+        (b"[" * 100000, "E101"),
         (b"- " * 5000 + b"a", "E107"),
         (b"a: " * 2000, "E101"),
         (b"just words", "E102"),
