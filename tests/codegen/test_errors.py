@@ -44,7 +44,9 @@ def test_every_code_has_a_case() -> None:
 def test_rendering_shows_line_caret_and_hint() -> None:
     text = diagnose(CASES / "e201_vjp.yaml").render()
     lines = text.split("\n")
-    assert "e201_vjp.yaml:8:18: error[E201]: op 'tanh', d of 'input': 'output' is not an argument or a result" in lines[0]
+    assert (
+        "e201_vjp.yaml:8:18: error[E201]: op 'tanh', d of 'input': 'output' is not an argument or a result" in lines[0]
+    )
     assert lines[1].index("output") == lines[2].index("^")
     assert lines[2].count("^") == len("output")
     assert "did you mean 'out'?" in text

@@ -1,0 +1,106 @@
+"""The commands: explain, new, list, mutate, fuzz, schema."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from codegen.cli import main
+from codegen.fuzz import Fuzzer
+from codegen.model import OpFile
+from codegen.mutate import mutate_file
+from codegen.pipeline import checked
+
+GOOD = Path(__file__).parent / "cases" / "good.yaml"
+
+
+@pytest.fixture
+def ops(tmp_path: Path) -> Path:
+    return Path(shutil.copy(GOOD, tmp_path / "ops.yaml"))
+
+
+def model(path: Path) -> OpFile:
+    file, diags, _ = checked(str(path))
+    assert not diags, diags.render()
+    return file
+
+
+def test_explain(ops: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "tanh", "--no-code", "--ops", str(ops)]) == 0
+    text = capsys.readouterr().out
+    assert "dout/dinput = 1 - out**2   (given)" in text
+    assert "saved       out: read by the derivative of input" in text
+    assert "tanh_: no derivative reads the overwritten input" in text
+    assert main(["explain", "sum", "--no-code", "--ops", str(ops)]) == 0
+    assert "saved       shape of input only" in capsys.readouterr().out
+    assert main(["explain", "tahn", "--ops", str(ops)]) == 1
+    assert "did you mean 'tanh'?" in capsys.readouterr().err
+
+
+def test_new_goes_to_its_alphabetical_place(ops: Path) -> None:
+    assert (
+        main(["new", "mish", "--family", "unary", "--expr", "input * tanh(log1p(exp(input)))", "--ops", str(ops)]) == 0
+    )
+    assert main(["new", "zz", "--expr", "input * other", "--doc", "Product: of two.", "--ops", str(ops)]) == 0
+    assert main(["new", "aa", "--family", "reduction", "--ops", str(ops)]) == 0
+    file = model(ops)
+    names = [e.op for e in file.entries]
+    assert names[names.index("exp") + 1] == "mish" and names[names.index("mish") + 1] == "silu"
+    assert names[names.index("swish") + 1] == "zz" and names[names.index("max") - 1] == "aa"
+    assert file.by_name["zz"].doc == "Product: of two."
+
+
+def test_new_refuses(ops: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = ops.read_text()
+    assert main(["new", "exp", "--ops", str(ops)]) == 1
+    assert "already" in capsys.readouterr().err
+    assert main(["new", "bad", "--expr", "inputt **", "--ops", str(ops)]) == 1
+    assert "error[E110]" in capsys.readouterr().err
+    assert main(["new", "wrong", "--expr", "input * input", "--like", "numpy.sqrt", "--ops", str(ops)]) == 1
+    assert "error[E314]" in capsys.readouterr().err
+    assert ops.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["--names"], ["--missing", "batch"], ["--missing", "doc"], ["--todo"], ["--python"], ["--handwritten"]],
+)
+def test_list(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", *flags, "--ops", str(GOOD)]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_schema_prints_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    from codegen.schema import KEYS
+
+    assert main(["schema"]) == 0
+    text = capsys.readouterr().out
+    assert all(k in text for k in KEYS)
+    page = (Path(__file__).parents[2] / "docs" / "ops_yaml.md").read_text()
+    assert all(f"`{k}`" in page for k in KEYS)
+
+
+def test_mutate_is_deterministic_and_visible(capsys: pytest.CaptureFixture[str]) -> None:
+    file = model(GOOD)
+    (a, said), (b, again), (_, other) = mutate_file(file, 1), mutate_file(file, 1), mutate_file(file, 2)
+    assert a == b and said == again and said != other
+    for e in a.entries:
+        assert (e != file.by_name[e.op]) == (e.op in said)
+    assert set(said) == {e.op for e in file.entries} - {"zeros"}
+    assert main(["mutate", "--dry", "--json", "--seed", "1", "--ops", str(GOOD)]) == 0
+    assert json.loads(capsys.readouterr().out) == said
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fuzz_smoke(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Fuzzer(model(GOOD), seed).run(150) == 0, capsys.readouterr().out
+
+
+def test_fuzz_sees_a_blind_checker(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = model(GOOD)
+    monkeypatch.setattr("codegen.check.run", lambda *_: [])
+    assert Fuzzer(file, 0).run(150) == 1
+    assert "silent" in capsys.readouterr().out
