@@ -1,0 +1,148 @@
+// Masks, counts and one-hot rows.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/elementwise.h"
+#include "kernels/index.h"
+#include "kernels/index_support.h"
+
+namespace tp::kernels {
+namespace {
+
+// The mask as contiguous bytes, broadcast to `sizes`.
+Storage mask_bytes(const Storage& mask, const Shape& sizes) {
+  return contiguous(expanded(contiguous(cast(mask, Dtype::Bool)), sizes));
+}
+
+std::int64_t count_true(const std::uint8_t* m, std::int64_t n) {
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < n;) {
+    // Short sums vectorise in 16 bits, which 4096 ones cannot overflow.
+    const std::int64_t end = std::min(n, i + 4096);
+    std::uint16_t part = 0;
+    for (; i < end; ++i) part = std::uint16_t(part + (m[i] != 0));
+    total += part;
+  }
+  return total;
+}
+
+void require_mask(const OpSchema& op, const Storage& mask) {
+  if (TP_UNLIKELY(mask.dtype() != Dtype::Bool))
+    type_error(op.name, ": mask must be bool, got ", dtype_name(mask.dtype()));
+}
+
+}  // namespace
+
+Storage nonzero(const OpSchema&, const Storage& input) {
+  const Storage m = mask_bytes(input, input.sizes());
+  const std::uint8_t* v = m.data<std::uint8_t>();
+  const std::int64_t n = m.numel(), count = count_true(v, n);
+  const int dims = input.dim();
+  Storage out = empty(Shape{count, dims}, Dtype::I64);
+  std::int64_t* to = out.data<std::int64_t>();
+  if (count == 0 || dims == 0) return out;
+  const std::int64_t cols = input.size(dims - 1);
+  std::vector<std::int64_t> at(std::size_t(dims), 0);
+  for (std::int64_t i = 0; i < n; i += cols) {
+    for (std::int64_t c = 0; c < cols; ++c) {
+      if (!v[i + c]) continue;
+      for (int d = 0; d < dims - 1; ++d) *to++ = at[std::size_t(d)];
+      *to++ = c;
+    }
+    for (int d = dims - 2; d >= 0; --d) {
+      if (++at[std::size_t(d)] < input.size(d)) break;
+      at[std::size_t(d)] = 0;
+    }
+  }
+  return out;
+}
+
+Storage masked_select(const OpSchema& op, const Storage& input, const Storage& mask) {
+  require_mask(op, mask);
+  const Storage* both[] = {&input, &mask};
+  const Shape sizes = broadcast_shapes(op.name, both);
+  const Storage m = mask_bytes(mask, sizes), x = contiguous(expanded(input, sizes));
+  const std::uint8_t* v = m.data<std::uint8_t>();
+  const std::int64_t n = m.numel();
+  Storage out = empty(Shape{count_true(v, n)}, input.dtype());
+  with_raw(item_size(input.dtype()), [&](auto type) {
+    using T = decltype(type);
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    T* const end = to + out.numel();
+    // Every element is written where the next chosen one goes: no branch to mispredict.
+    for (std::int64_t i = 0; i < n && to < end; ++i) {
+      *to = from[i];
+      to += v[i] != 0;
+    }
+  });
+  return out;
+}
+
+Storage masked_scatter(const OpSchema& op, const Storage& input, const Storage& mask, const Storage& source) {
+  require_mask(op, mask);
+  if (TP_UNLIKELY(source.dtype() != input.dtype()))
+    type_error(op.name, ": source is ", dtype_name(source.dtype()), ", but input is ", dtype_name(input.dtype()));
+  const Storage* both[] = {&input, &mask};
+  const Shape sizes = broadcast_shapes(op.name, both);
+  const Storage m = mask_bytes(mask, sizes), from = contiguous(source);
+  Storage out = fresh_copy(expanded(input, sizes));
+  const std::uint8_t* v = m.data<std::uint8_t>();
+  const std::int64_t n = m.numel(), count = count_true(v, n);
+  if (TP_UNLIKELY(count > from.numel()))
+    value_error(op.name, ": the mask has ", count, " true elements, but source has only ", from.numel());
+  with_raw(item_size(input.dtype()), [&](auto type) {
+    using T = decltype(type);
+    const T* s = from.data<T>();
+    T* to = out.data<T>();
+    for (std::int64_t i = 0; i < n; ++i)
+      if (v[i]) to[i] = *s++;
+  });
+  return out;
+}
+
+Storage one_hot(const OpSchema& op, const Storage& input, std::int64_t num_classes) {
+  const Storage at = int64_index(op.name, input, "input");
+  const std::int64_t* v = at.data<std::int64_t>();
+  const std::int64_t n = at.numel();
+  std::int64_t classes = num_classes;
+  if (classes < 0) {
+    if (TP_UNLIKELY(n == 0)) value_error(op.name, ": num_classes must be given for an empty input");
+    classes = *std::max_element(v, v + n) + 1;
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    if (TP_UNLIKELY(v[i] < 0 || v[i] >= classes))
+      index_error(op.name, ": class ", v[i], " is out of range for ", classes, " classes");
+  Shape sizes = input.sizes();
+  sizes.push_back(classes);
+  Storage out = zeros_storage(sizes, Dtype::I64);
+  std::int64_t* to = out.data<std::int64_t>();
+  for (std::int64_t i = 0; i < n; ++i) to[i * classes + v[i]] = 1;
+  return out;
+}
+
+Storage bincount(const OpSchema& op, const Storage& input, const Storage& weights, std::int64_t minlength) {
+  if (TP_UNLIKELY(input.dim() != 1)) value_error(op.name, ": input must be 1-d, got shape ", input.sizes());
+  if (TP_UNLIKELY(minlength < 0)) value_error(op.name, ": minlength must not be negative, got ", minlength);
+  const Storage at = int64_index(op.name, input, "input");
+  const std::int64_t* v = at.data<std::int64_t>();
+  const std::int64_t n = at.numel();
+  std::int64_t bins = minlength;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (TP_UNLIKELY(v[i] < 0)) value_error(op.name, ": input must not hold negative values, got ", v[i]);
+    bins = std::max(bins, v[i] + 1);
+  }
+  if (!weights.defined()) {
+    Storage out = zeros_storage(Shape{bins}, Dtype::I64);
+    for (std::int64_t i = 0; i < n; ++i) ++out.data<std::int64_t>()[v[i]];
+    return out;
+  }
+  if (TP_UNLIKELY(!(weights.sizes() == input.sizes())))
+    value_error(op.name, ": weights of shape ", weights.sizes(), " must have the shape of input, ", input.sizes());
+  const Storage w = contiguous(cast(weights, Dtype::F64));
+  Storage out = zeros_storage(Shape{bins}, Dtype::F64);
+  for (std::int64_t i = 0; i < n; ++i) out.data<double>()[v[i]] += w.data<double>()[i];
+  return cast(out, weights.dtype() == Dtype::F32 ? Dtype::F32 : Dtype::F64);
+}
+
+}  // namespace tp::kernels

@@ -1,0 +1,405 @@
+// Writing and adding along a dimension by index tensors.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/index.h"
+#include "kernels/index_support.h"
+
+namespace tp::kernels {
+namespace {
+
+// Checks the shapes of a scatter and gives its index; sources may be larger than the index, not smaller.
+Storage scatter_index(const OpSchema& op, const Storage& self, int dim, const Storage& index, const Storage* src) {
+  const auto dims = [](const Storage& s) { return s.dim() == 0 ? 1 : s.dim(); };
+  if (TP_UNLIKELY(dims(index) != dims(self) || (src && dims(*src) != dims(index))))
+    value_error(op.name, ": input of shape ", self.sizes(), ", index of shape ", index.sizes(), src ? " and src" : "",
+                " must have the same number of dimensions");
+  for (int k = 0; k < index.dim(); ++k) {
+    if (TP_UNLIKELY(k != dim && self.dim() && index.size(k) > self.size(k)))
+      value_error(op.name, ": index of shape ", index.sizes(), " is larger than input of shape ", self.sizes(),
+                  " in dimension ", k);
+    if (TP_UNLIKELY(src && src->dim() && index.size(k) > src->size(k)))
+      value_error(op.name, ": index of shape ", index.sizes(), " is larger than src of shape ", src->sizes(),
+                  " in dimension ", k);
+  }
+  Storage at = int64_index(op.name, index);
+  check_indices(op.name, at.data<std::int64_t>(), at.numel(), self.dim() ? self.size(dim) : 1, dim);
+  return at;
+}
+
+// update(self element, src element) for every index. Lines along `dim` are independent of each other, so they may run in
+// parallel; along a line the order is the index order.
+template <class T, class Update>
+void scatter_each(const Storage& self, int dim, const Storage& index, const Storage* src, const T& value,
+                  const Update& update) {
+  if (index.numel() == 0) return;
+  const int n = index.dim();
+  const std::int64_t length = n ? index.size(dim) : 1;
+  // The rows walked are lines along `dim`: that dimension is put last.
+  Shape sizes = index.sizes();
+  const Strides one{1}, zero{0};
+  Strides from = src ? src->strides() : Strides(n, 0), to = self.strides(), at = index.strides();
+  if (n == 0) {
+    sizes = Shape{1};
+    from = src && src->dim() ? src->strides() : zero;
+    at = one;
+  }
+  if (to.empty()) to = zero;
+  if (from.empty()) from = zero;
+  const auto put_last = [&](Dims& v) {
+    const std::int64_t x = v[dim];
+    v.erase(dim);
+    v.push_back(x);
+  };
+  put_last(sizes), put_last(from), put_last(to), put_last(at);
+  const int last = sizes.size() - 1;
+  const std::int64_t to_step = to[last], from_step = from[last], at_step = at[last], lines = index.numel() / length;
+  T* dest = self.data<T>();
+  const T* source = src ? src->data<T>() : &value;
+  const std::int64_t* places = index.data<std::int64_t>();
+  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
+  parallel_tiles(lines, std::max<std::int64_t>(1, kParallelFrom / 2 / length), [&](std::int64_t b, std::int64_t e) {
+    Rows<3> row(sizes, {&to, &from, &at});
+    row.seek(b);
+    for (std::int64_t r = b; r < e; ++r, row.next()) {
+      T* t = dest + row.at[0];
+      const T* f = source + row.at[1];
+      const std::int64_t* p = places + row.at[2];
+      for (std::int64_t i = 0; i < length; ++i) update(t[p[i * at_step] * to_step], f[i * from_step]);
+    }
+  });
+}
+
+Storage scalar_storage(const Scalar& value, Dtype dtype) {
+  Storage s = empty(Shape{}, dtype);
+  fill(s, value);
+  return s;
+}
+
+// Sums into halves are taken in float and rounded once.
+template <class InPlace>
+void via_float(Storage& self, const InPlace& f) {
+  Storage wide = fresh_copy(cast(self, Dtype::F32));
+  f(wide);
+  copy_into(self, wide);
+}
+
+template <class T>
+T lowest_of() {
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+
+template <class T>
+bool is_nan(T v) {
+  return v != v;
+}
+
+enum class Reduce { Sum, Prod, Mean, Amax, Amin };
+
+Reduce reduce_of(const OpSchema& op, std::string_view name) {
+  constexpr std::string_view names[] = {"sum", "prod", "mean", "amax", "amin"};
+  for (int i = 0; i < 5; ++i)
+    if (name == names[i]) return Reduce(i);
+  value_error(op.name, ": reduce='", name, "' is not one of sum, prod, mean, amax, amin");
+}
+
+// f(T()) with an ordered type of the dtype's own signedness.
+template <class F>
+void with_ordered(const OpSchema& op, Dtype d, const F& f) {
+  switch (d) {
+    case Dtype::I32: return f(std::int32_t());
+    case Dtype::I64: return f(std::int64_t());
+    case Dtype::U64: return f(std::uint64_t());
+    case Dtype::F32: return f(float());
+    case Dtype::F64: return f(double());
+    default: type_error(op.name, ": not defined for ", dtype_name(d), " tensors");
+  }
+}
+
+// Rows of source added to (or written over) rows of self: both contiguous, seen as [outer, n, inner].
+template <class T, class Update>
+void update_slices(const Storage& self, int dim, const Storage& index, const Storage& source, const Update& update) {
+  const Around a(self.sizes(), dim);
+  const std::int64_t count = index.numel();
+  if (count == 0 || self.numel() == 0) return;
+  T* to = self.data<T>();
+  const T* from = source.data<T>();
+  const std::int64_t* at = index.data<std::int64_t>();
+  // Indices may repeat: threads take columns, never rows.
+  constexpr std::int64_t width = 256;
+  const std::int64_t blocks = (a.inner + width - 1) / width;
+  modes::Unlocked unlocked(a.outer * count * a.inner >= kUnlockFrom);
+  parallel_tiles(a.outer * blocks, std::max<std::int64_t>(1, kParallelFrom / (count * std::min(width, a.inner))),
+                 [&](std::int64_t b, std::int64_t e) {
+                   for (std::int64_t k = b; k < e; ++k) {
+                     const std::int64_t o = k / blocks, first = k % blocks * width;
+                     const std::int64_t n = std::min(width, a.inner - first);
+                     for (std::int64_t i = 0; i < count; ++i) {
+                       T* __restrict t = to + (o * a.n + at[i]) * a.inner + first;
+                       const T* __restrict f = from + (o * count + i) * a.inner + first;
+                       for (std::int64_t j = 0; j < n; ++j) update(t[j], f[j]);
+                     }
+                   }
+                 });
+}
+
+// Runs f on a contiguous version of self and writes it back when that was a copy.
+template <class F>
+void on_contiguous(Storage& self, const F& f) {
+  if (self.is_contiguous()) return f(self);
+  Storage copy = contiguous(self);
+  f(copy);
+  copy_into(self, copy);
+}
+
+struct Slices {
+  int dim;
+  Storage index, source;
+};
+
+// Checks of index_add, index_copy and index_fill; source is cast to self's dtype. 0-d tensors count as 1-d.
+Slices slices_of(const OpSchema& op, const Storage& self, std::int64_t dim, const Storage& index,
+                 const Storage* source) {
+  const int d = wrap_dim(op.name, dim, self.dim());
+  if (TP_UNLIKELY(index.dim() > 1)) value_error(op.name, ": index must be 1-d, got shape ", index.sizes());
+  Slices s{d, int64_index(op.name, index), {}};
+  if (source) {
+    Shape want = self.sizes();
+    if (self.dim()) want[d] = s.index.numel();
+    const bool scalar = source->dim() == 0 && product(want) == 1;
+    if (TP_UNLIKELY(!(source->sizes() == want) && !scalar))
+      value_error(op.name, ": source has shape ", source->sizes(), ", but input of shape ", self.sizes(), " and ",
+                  s.index.numel(), " indices along dimension ", d, " need ", want);
+    if (TP_UNLIKELY(category(source->dtype()) > category(self.dtype())))
+      type_error(op.name, ": source of dtype ", dtype_name(source->dtype()), " can't be cast to ",
+                 dtype_name(self.dtype()));
+    s.source = contiguous(cast(*source, self.dtype()));
+  }
+  check_indices(op.name, s.index.data<std::int64_t>(), s.index.numel(), self.dim() ? self.size(d) : 1, d);
+  return s;
+}
+
+}  // namespace
+
+// ---- scatter -----------------------------------------------------------------------------------------------------
+
+void scatter_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& src) {
+  const int d = wrap_dim(op.name, dim, self.dim());
+  require_writable(op.name, self);
+  const Storage at = scatter_index(op, self, d, index, &src);
+  Storage from = cast(src, self.dtype());
+  if (overlaps(from, self)) from = fresh_copy(from);
+  with_raw(item_size(self.dtype()), [&](auto type) {
+    using T = decltype(type);
+    scatter_each<T>(self, d, at, &from, T{}, [](T& t, const T& f) { t = f; });
+  });
+}
+Storage scatter(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index, const Storage& src) {
+  Storage out = fresh_copy(input);
+  scatter_(op, out, dim, index, src);
+  return out;
+}
+
+void scatter_value_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Scalar& value) {
+  const int d = wrap_dim(op.name, dim, self.dim());
+  require_writable(op.name, self);
+  const Storage at = scatter_index(op, self, d, index, nullptr);
+  const Storage one = scalar_storage(value, self.dtype());
+  with_raw(item_size(self.dtype()), [&](auto type) {
+    using T = decltype(type);
+    scatter_each<T>(self, d, at, nullptr, *one.data<T>(), [](T& t, const T& f) { t = f; });
+  });
+}
+Storage scatter_value(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                      const Scalar& value) {
+  Storage out = fresh_copy(input);
+  scatter_value_(op, out, dim, index, value);
+  return out;
+}
+
+void scatter_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& src) {
+  if (is_half(self.dtype())) return via_float(self, [&](Storage& wide) { scatter_add_(op, wide, dim, index, src); });
+  const int d = wrap_dim(op.name, dim, self.dim());
+  require_writable(op.name, self);
+  const Storage at = scatter_index(op, self, d, index, &src);
+  Storage from = cast(src, self.dtype());
+  if (overlaps(from, self)) from = fresh_copy(from);
+  with_arithmetic(self.dtype(), [&](auto type) {
+    using T = decltype(type);
+    scatter_each<T>(self, d, at, &from, T{}, [](T& t, const T& f) { t = T(t + f); });
+  });
+}
+Storage scatter_add(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                    const Storage& src) {
+  Storage out = fresh_copy(input);
+  scatter_add_(op, out, dim, index, src);
+  return out;
+}
+
+Storage scatter_reduce(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                       const Storage& src, std::string_view reduce, bool include_self) {
+  const Reduce kind = reduce_of(op, reduce);
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Storage at = scatter_index(op, input, d, index, &src);
+  // Work in a compute type; complex numbers and bools only sum and multiply.
+  const bool ordered = kind == Reduce::Amax || kind == Reduce::Amin;
+  const Dtype work = input.dtype() == Dtype::Bool && ordered ? Dtype::I32 : dtype_of(compute_type(input.dtype()));
+  Storage out = fresh_copy(cast(input, work));
+  const Storage from = cast(src, work);
+  if (!include_self) {
+    // Places that receive something start from the identity.
+    Scalar identity(0);
+    if (kind == Reduce::Prod) identity = Scalar(1);
+    Storage start = scalar_storage(identity, work);
+    if (ordered)
+      with_ordered(op, work, [&](auto type) {
+        using T = decltype(type);
+        *start.data<T>() = kind == Reduce::Amax    ? lowest_of<T>()
+            : std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                   : std::numeric_limits<T>::max();
+      });
+    with_raw(item_size(work), [&](auto type) {
+      using T = decltype(type);
+      scatter_each<T>(out, d, at, nullptr, *start.data<T>(), [](T& t, const T& f) { t = f; });
+    });
+  }
+  if (ordered) {
+    with_ordered(op, work, [&](auto type) {
+      using T = decltype(type);
+      if (kind == Reduce::Amax)
+        scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = (f > t) | is_nan(f) ? f : t; });
+      else
+        scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = (f < t) | is_nan(f) ? f : t; });
+    });
+    return cast(out, input.dtype());
+  }
+  with_arithmetic(work, [&](auto type) {
+    using T = decltype(type);
+    if (kind == Reduce::Prod)
+      scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = T(t * f); });
+    else
+      scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = T(t + f); });
+  });
+  if (kind != Reduce::Mean) return cast(out, input.dtype());
+  Storage counts = empty(input.sizes(), Dtype::F64);
+  fill(counts, Scalar(include_self ? 1 : 0));
+  const double one = 1;
+  scatter_each<double>(counts, d, at, nullptr, one, [](double& t, const double& f) { t += f; });
+  const double* n = counts.data<double>();
+  const auto divide = [&](auto type) {
+    using T = decltype(type);
+    T* v = out.data<T>();
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+      const double by = n[i] < 1 ? 1 : n[i];
+      if constexpr (std::is_same_v<T, c64>)
+        v[i] = v[i] / float(by);
+      else if constexpr (std::is_integral_v<T>) {
+        // Floor division, as for integer tensors elsewhere.
+        const T k = T(by), q = T(v[i] / k);
+        v[i] = T(q - (v[i] % k != 0 && v[i] < 0));
+      } else
+        v[i] = T(v[i] / by);
+    }
+  };
+  switch (work) {
+    case Dtype::C64: divide(c64{}); break;
+    case Dtype::C128: divide(c128{}); break;
+    default: with_ordered(op, work, divide);
+  }
+  return cast(out, input.dtype());
+}
+
+// ---- slices ------------------------------------------------------------------------------------------------------
+
+void index_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& source,
+                const Scalar& alpha) {
+  if (is_half(self.dtype()))
+    return via_float(self, [&](Storage& wide) { index_add_(op, wide, dim, index, source, alpha); });
+  require_writable(op.name, self);
+  Slices s = slices_of(op, self, dim, index, &source);
+  if (overlaps(s.source, self)) s.source = fresh_copy(s.source);
+  const bool scaled = alpha.is_complex() || alpha.to_double() != 1;
+  on_contiguous(self, [&](Storage& to) {
+    with_arithmetic(to.dtype(), [&](auto type) {
+      using T = decltype(type);
+      if (!scaled) return update_slices<T>(to, s.dim, s.index, s.source, [](T& t, const T& f) { t = T(t + f); });
+      const Storage by = scalar_storage(alpha, to.dtype());
+      const T factor = *by.data<T>();
+      update_slices<T>(to, s.dim, s.index, s.source, [factor](T& t, const T& f) { t = T(t + T(factor * f)); });
+    });
+  });
+}
+Storage index_add(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                  const Storage& source, const Scalar& alpha) {
+  Storage out = fresh_copy(input);
+  index_add_(op, out, dim, index, source, alpha);
+  return out;
+}
+
+void index_copy_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& source) {
+  require_writable(op.name, self);
+  Slices s = slices_of(op, self, dim, index, &source);
+  if (overlaps(s.source, self)) s.source = fresh_copy(s.source);
+  on_contiguous(self, [&](Storage& to) {
+    with_raw(item_size(to.dtype()), [&](auto type) {
+      using T = decltype(type);
+      update_slices<T>(to, s.dim, s.index, s.source, [](T& t, const T& f) { t = f; });
+    });
+  });
+}
+Storage index_copy(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                   const Storage& source) {
+  Storage out = fresh_copy(input);
+  index_copy_(op, out, dim, index, source);
+  return out;
+}
+
+void index_fill_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& value) {
+  if (TP_UNLIKELY(value.dim() != 0))
+    value_error(op.name, ": value must be a number or a 0-d tensor, got shape ", value.sizes());
+  require_writable(op.name, self);
+  const Slices s = slices_of(op, self, dim, index, nullptr);
+  const Storage one = fresh_copy(cast(value, self.dtype()));
+  const std::int64_t* at = s.index.data<std::int64_t>();
+  Shape sizes = self.sizes();
+  Strides strides = self.strides();
+  const std::int64_t step = self.dim() ? strides[s.dim] : 0;
+  if (self.dim()) {
+    sizes.erase(s.dim);
+    strides.erase(s.dim);
+  }
+  for (std::int64_t i = 0; i < s.index.numel(); ++i) {
+    Storage place = self.with_geometry(sizes, strides, self.offset() + at[i] * step);
+    copy_broadcast(op.name, place, one);
+  }
+}
+Storage index_fill(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
+                   const Storage& value) {
+  Storage out = fresh_copy(input);
+  index_fill_(op, out, dim, index, value);
+  return out;
+}
+
+Storage embedding_backward(const OpSchema& op, const Storage& grad, const Storage& input, std::int64_t num_weights,
+                           std::optional<std::int64_t> padding_idx) {
+  const std::int64_t width = grad.dim() ? grad.size(grad.dim() - 1) : 1;
+  const Dtype work = is_half(grad.dtype()) ? Dtype::F32 : grad.dtype();
+  Storage out = zeros_storage(Shape{num_weights, width}, work);
+  const Storage at = int64_index(op.name, input, "input");
+  check_indices(op.name, at.data<std::int64_t>(), at.numel(), num_weights, 0);
+  const Storage rows = reshaped(contiguous(cast(grad, work)), Shape{at.numel(), width});
+  with_arithmetic(work, [&](auto type) {
+    using T = decltype(type);
+    update_slices<T>(out, 0, reshaped(at, Shape{at.numel()}), rows, [](T& t, const T& f) { t = T(t + f); });
+  });
+  if (padding_idx) {
+    const std::int64_t row = *padding_idx < 0 ? *padding_idx + num_weights : *padding_idx;
+    Storage place = out.with_geometry(Shape{width}, Strides{1}, row * width);
+    fill(place, Scalar(0));
+  }
+  return cast(out, grad.dtype());
+}
+
+}  // namespace tp::kernels
