@@ -157,7 +157,7 @@ PyObject* end_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 PyObject* set_defaults(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n != 2) type_error("_set_function_defaults: takes (Function, bind)");
+    if (n != 3) type_error("_set_function_defaults: takes (Function, bind, outside)");
     FunctionDefaults& d = function_defaults;
     const auto get = [&](PyObject** field, const char* name) {
       Owned v(PyObject_GetAttrString(args[0], name));
@@ -168,6 +168,7 @@ PyObject* set_defaults(PyObject*, PyObject* const* args, Py_ssize_t n) {
     get(&d.backward, "backward");
     get(&d.vjp, "vjp");
     Py_XSETREF(d.bind, Owned::share(args[1]).release());
+    Py_XSETREF(d.outside, Owned::share(args[2]).release());
     Py_RETURN_NONE;
   });
 }

@@ -20,6 +20,26 @@ bool class_flag(PyObject* cls, PyObject* name) {
   return v.get() == Py_True || (v.get() != Py_False && PyObject_IsTrue(v.get()) == 1);
 }
 
+bool all_zero(const Storage& s) {
+  for (std::int64_t i = 0; i < s.numel(); ++i)
+    if (read_element(s, i).to_bool()) return false;
+  return true;
+}
+
+// A gradient without history, made from one that has one, is a number pulled out of the graph: zero is a true constant,
+// anything else would make second order silently wrong.
+TensorRef inside_graph(FunctionObject* f, const TensorRef& g, std::span<const TensorRef> grad_outputs) {
+  if (TP_LIKELY(!modes::grad_enabled()) || g->requires_grad() || !is_differentiable(g->dtype())) return g;
+  bool history = false;
+  for (const TensorRef& o : grad_outputs) history = history || (o && o->requires_grad());
+  if (!history || !function_defaults.outside || all_zero(g->storage())) return g;
+  Owned cls = forward_class(object_of(f));
+  Owned value(wrap(g));
+  Owned r(value ? PyObject_CallFunctionObjArgs(function_defaults.outside, cls.get(), value.get(), nullptr) : nullptr);
+  if (!r) host_error();
+  return tensor_of(r.get());
+}
+
 }  // namespace
 
 void refuse_while_buffers_exposed(const char* op) {
@@ -131,7 +151,7 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     if (g == Py_None) {
       out.emplace_back();
     } else if (is_tensor(g)) {
-      out.push_back(args[i].requires_grad ? tensor_of(g) : TensorRef());
+      out.push_back(args[i].requires_grad ? inside_graph(self, tensor_of(g), grad_outputs) : TensorRef());
     } else {
       type_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ", i + 1);
     }

@@ -19,7 +19,5 @@ TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef expand(const TensorRef& input, const Dims& sizes);
 TensorRef conj(const TensorRef& input);
-TensorRef real(const TensorRef& input);
-TensorRef imag(const TensorRef& input);
 
 }  // namespace tp::ops
