@@ -8,12 +8,15 @@ from typing import Any
 from .model import REQUIRED, Arg, Base, Result, Type
 
 _KEYWORDS = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval "
-    "constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast "
-    "else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not "
-    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed "
-    "sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid "
-    "typename union unsigned using virtual void volatile wchar_t while xor xor_eq".split()
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const
+    consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do
+    double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
+    while xor xor_eq
+    """.split()  # noqa: SIM905
 )
 
 TENSOR = Type(Base.TENSOR)
@@ -32,8 +35,8 @@ DTYPE_CPP = {
 }  # fmt: skip
 
 _VALUE = {
-    Base.SCALAR: "Scalar", Base.INT: "std::int64_t", Base.FLOAT: "double", Base.BOOL: "bool", Base.STR: "std::string_view",
-    Base.DTYPE: "Dtype", Base.DEVICE: "Device", Base.GENERATOR: "Generator",
+    Base.SCALAR: "Scalar", Base.INT: "std::int64_t", Base.FLOAT: "double", Base.BOOL: "bool",
+    Base.STR: "std::string_view", Base.DTYPE: "Dtype", Base.DEVICE: "Device", Base.GENERATOR: "Generator",
 }  # fmt: skip
 
 
@@ -90,9 +93,13 @@ def member_init(t: Type) -> str:
     """Initialiser of a member, so that no node holds an indeterminate value."""
     if t.optional or t.is_list or t.base in (Base.STR, Base.SCALAR):
         return ""
-    return {Base.INT: " = 0", Base.FLOAT: " = 0", Base.BOOL: " = false", Base.DTYPE: " = Dtype::F32", Base.GENERATOR: " = nullptr"}.get(
-        t.base, "{}"
-    )
+    return {
+        Base.INT: " = 0",
+        Base.FLOAT: " = 0",
+        Base.BOOL: " = false",
+        Base.DTYPE: " = Dtype::F32",
+        Base.GENERATOR: " = nullptr",
+    }.get(t.base, "{}")
 
 
 def result_type(results: tuple[Result, ...], world: str) -> str:
@@ -139,7 +146,9 @@ def literal(v: Any, t: Type, world: str = "V") -> str:
         return f"{world}()" if t.base is Base.TENSOR else "std::nullopt"
     if t.is_list:
         items = v if isinstance(v, tuple) else (v,) * (t.size or 1)
-        inner = ", ".join(number_literal(x) if t.base is not Base.SCALAR else f"Scalar({scalar_literal(x)})" for x in items)
+        inner = ", ".join(
+            number_literal(x) if t.base is not Base.SCALAR else f"Scalar({scalar_literal(x)})" for x in items
+        )
         return f"{_list_type(t)}{{{inner}}}"
     match t.base:
         case Base.STR:

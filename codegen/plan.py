@@ -12,9 +12,9 @@ from . import cpp_types as C
 from . import markers
 from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload
-from .plan_backward import Backward
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
+from .plan_tangent import Backward
 from .plan_terms import Ops, TermError, Terms, Use, Value
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
 
@@ -80,8 +80,8 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
             for o in e.overloads:
                 try:
                     plans.append(plan_overload(e, o, ctx))
-                except Fault as f:
-                    faults.append(f.fault)
+                except Fault as fault:
+                    faults.append(fault.fault)
                     continue
                 headers |= kernel_headers(e, o, ctx)
         uses = {u for p in plans for u in p.uses if where.get(u.op) != shard}
@@ -138,15 +138,17 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
     functions = [forward.storage(), forward.tensor(record, call)]
     if e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional:
         functions.append(
-            forward.inplace(backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else [])
+            forward.inplace(
+                backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else []
+            )
         )
     if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
         functions.append(forward.out())
     helpers = list(backward.helpers)
     uses = set(backward.uses)
     if x.composed:
-        f, used = compose(x, ctx)
-        helpers.append(f)
+        composed, used = compose(x, ctx)
+        helpers.append(composed)
         uses |= used
     if set_tangent is not None:
         helpers.append(set_tangent)

@@ -10,17 +10,17 @@ from .model import OPERATORS, TOP, Arg, Base, Entry, Overload
 from .plan_docs import docstring
 
 _KINDS = {
-    Base.TENSOR: "Tensor", Base.SCALAR: "Scalar", Base.INT: "Int", Base.FLOAT: "Float", Base.BOOL: "Bool", Base.STR: "Str",
-    Base.DTYPE: "Dtype", Base.DEVICE: "Device", Base.GENERATOR: "Generator",
+    Base.TENSOR: "Tensor", Base.SCALAR: "Scalar", Base.INT: "Int", Base.FLOAT: "Float", Base.BOOL: "Bool",
+    Base.STR: "Str", Base.DTYPE: "Dtype", Base.DEVICE: "Device", Base.GENERATOR: "Generator",
 }  # fmt: skip
 _CONVERT = {
-    Base.SCALAR: "scalar", Base.INT: "int", Base.FLOAT: "double", Base.BOOL: "bool", Base.STR: "str", Base.DTYPE: "dtype",
-    Base.DEVICE: "device",
+    Base.SCALAR: "scalar", Base.INT: "int", Base.FLOAT: "double", Base.BOOL: "bool", Base.STR: "str",
+    Base.DTYPE: "dtype", Base.DEVICE: "device",
 }  # fmt: skip
 SLOTS = {
-    "+": "Add", "-": "Sub", "*": "Mul", "/": "TrueDiv", "//": "FloorDiv", "%": "Mod", "**": "Pow", "@": "MatMul", "&": "And",
-    "|": "Or", "^": "Xor", "<<": "LShift", ">>": "RShift", "==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Gt",
-    ">=": "Ge", "neg": "Neg", "pos": "Pos", "~": "Invert", "abs": "Abs",
+    "+": "Add", "-": "Sub", "*": "Mul", "/": "TrueDiv", "//": "FloorDiv", "%": "Mod", "**": "Pow", "@": "MatMul",
+    "&": "And", "|": "Or", "^": "Xor", "<<": "LShift", ">>": "RShift", "==": "Eq", "!=": "Ne", "<": "Lt",
+    "<=": "Le", ">": "Gt", ">=": "Ge", "neg": "Neg", "pos": "Pos", "~": "Invert", "abs": "Abs",
 }  # fmt: skip
 _UNARY = ("neg", "pos", "~", "abs")
 FACTORIES = ("factory", "random")
@@ -113,9 +113,7 @@ def plan_bindings(shard: str, entries: tuple[Entry, ...]) -> Bindings:
         (f"functions_{home.replace('.', '_') or 'top'}", home, tuple(sorted(r, key=lambda x: x.name)))
         for home, r in sorted(tables.items())
     )
-    return Bindings(
-        shard, (), tuple(bound), rows, tuple(sorted(methods, key=lambda r: r.name)), tuple(operators)
-    )
+    return Bindings(shard, (), tuple(bound), rows, tuple(sorted(methods, key=lambda r: r.name)), tuple(operators))
 
 
 def public_names(e: Entry) -> list[tuple[str, str]]:
@@ -151,7 +149,9 @@ def extra_params(e: Entry, o: Overload) -> list[BindParam]:
         extra.append(BindParam("out", "OptTensor", True, True))
     if e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory"):
         extra += [
-            BindParam(n, k, True, True) for n, k in (("device", "OptDevice"), ("requires_grad", "OptBool")) if n not in have
+            BindParam(n, k, True, True)
+            for n, k in (("device", "OptDevice"), ("requires_grad", "OptBool"))
+            if n not in have
         ]
     return extra
 
@@ -202,7 +202,9 @@ def bind(e: Entry) -> Bound:
         call = f"ops::{C.cpp_name(e.op)}({', '.join(args)})"
         for k, p in enumerate(extra, len(o.sig.args)):
             if p.name == "out":
-                lines.append(f"if (a.given({k})) return wrap(ops::{e.op}_out({', '.join([*args, f'to_tensor(spec, a, {k})'])}));")
+                lines.append(
+                    f"if (a.given({k})) return wrap(ops::{e.op}_out({', '.join([*args, f'to_tensor(spec, a, {k})'])}));"
+                )
             elif p.name == "device":
                 lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
         if len(o.sig.results) > 1:
@@ -231,7 +233,11 @@ def operator(e: Entry, sym: str) -> list[Operator]:
     need = 1 if unary else 2
     for o in e.overloads:
         tensors = o.sig.args[:need]
-        if len(tensors) == need and all(a.type.is_tensor for a in tensors) and all(not a.required for a in o.sig.args[need:]):
+        if (
+            len(tensors) == need
+            and all(a.type.is_tensor for a in tensors)
+            and all(not a.required for a in o.sig.args[need:])
+        ):
             break
     else:
         return []

@@ -63,7 +63,9 @@ def details(e: Entry) -> list[str]:
     if formulas:
         lines += ["", "Derivative:"] + [f"  {f}" for f in formulas]
     if e.special:
-        lines += ["", "Special values:"] + ["  " + ", ".join(f"{k} = {v}" for k, v in s.values.items()) for s in e.special]
+        lines += ["", "Special values:"] + [
+            "  " + ", ".join(f"{k} = {v}" for k, v in s.values.items()) for s in e.special
+        ]
     if e.ref:
         lines += ["", f"Reference: {e.ref}"]
     return lines

@@ -13,7 +13,21 @@ from dataclasses import dataclass
 from . import cpp_types as C
 from .derive import cse
 from .formula import (
-    Binary, Bool, BoolOp, Call, Compare, Name, Node, NoneLit, Num, Str, Unary, children, names, substitute, walk,
+    Binary,
+    Bool,
+    BoolOp,
+    Call,
+    Compare,
+    Name,
+    Node,
+    NoneLit,
+    Num,
+    Str,
+    Unary,
+    children,
+    names,
+    substitute,
+    walk,
 )  # fmt: skip
 from .functions import CONSTANTS, FUNCTIONS
 from .model import Base, Type
@@ -27,21 +41,25 @@ _ALL = _BOOL | _INT | _FLOAT | _COMPLEX
 _REAL = _BOOL | _INT | _FLOAT
 # dtype of an entry -> compute type that serves it
 SERVES = {
-    "bool": ("B8",), "u8": ("I32",), "i8": ("I32",), "i16": ("I32",), "i32": ("I32",), "i64": ("I64", "U64"), "f16": ("F32",),
-    "bf16": ("F32",), "f32": ("F32",), "f64": ("F64",), "c64": ("C64",), "c128": ("C128",),
+    "bool": ("B8",), "u8": ("I32",), "i8": ("I32",), "i16": ("I32",), "i32": ("I32",), "i64": ("I64", "U64"),
+    "f16": ("F32",), "bf16": ("F32",), "f32": ("F32",), "f64": ("F64",), "c64": ("C64",), "c128": ("C128",),
 }  # fmt: skip
 
 # What csrc/kernels/vecmath*.h has beyond the real floating types.
 _COMPLEX_FUNCTIONS = frozenset(
-    "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh abs angle expm1 log1p log2 log10 exp2 "
-    "reciprocal rsqrt sigmoid sinc square conj real imag sgn isnan isinf isfinite xlogy where logical_not logical_and "
-    "logical_or logical_xor bool float strong_mul".split()
+    """
+    exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh abs angle expm1 log1p log2 log10
+    exp2 reciprocal rsqrt sigmoid sinc square conj real imag sgn isnan isinf isfinite xlogy where logical_not
+    logical_and logical_or logical_xor bool float strong_mul
+    """.split()  # noqa: SIM905
 )
-_SIGNED_FUNCTIONS = frozenset("copysign".split())
+_SIGNED_FUNCTIONS = frozenset(["copysign"])
 _INTEGER_FUNCTIONS = frozenset(
-    "maximum minimum fmax fmin square floor ceil round trunc conj real isnan isinf isfinite heaviside abs sign signbit fmod "
-    "gcd lcm where clamp logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor "
-    "bitwise_left_shift bitwise_right_shift isposinf isneginf int bool sgn frac imag".split()
+    """
+    maximum minimum fmax fmin square floor ceil round trunc conj real isnan isinf isfinite heaviside abs sign
+    signbit fmod gcd lcm where clamp logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
+    bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift isposinf isneginf int bool sgn frac imag
+    """.split()  # noqa: SIM905
 )
 _BOOL_FUNCTIONS = _INTEGER_FUNCTIONS - {"frac"}
 _RENAMED = {
@@ -129,7 +147,7 @@ def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[
                 if f in FUNCTIONS and FUNCTIONS[f].kind == "int" and f != "int":
                     here &= _BOOL | _INT
                 ok &= here
-            case Compare(op=op, left=a, right=b) if op in ("<", "<=", ">", ">="):
+            case Compare(op=op) if op in ("<", "<=", ">", ">="):
                 if _value_names(x, types):
                     ok &= _REAL
             case Binary(op="/"):
@@ -183,6 +201,7 @@ class LoopBuilder:
         self.types = types
         self.masks = masks
         self.suffix = suffix
+        self.hoisting = False
         self.static_text = StaticText(types, suffix)
 
     def build(
@@ -233,7 +252,15 @@ class LoopBuilder:
             f"{C.cpp_name(name)}<{cpp}>" if c in ok else "nullptr" for c, cpp in zip(COMPUTE, CPP, strict=True)
         )
         return Loop(
-            C.cpp_name(name), comment, out, ins, tuple(self.params.values()), tuple(pre), tuple(statements), value_text, table
+            C.cpp_name(name),
+            comment,
+            out,
+            ins,
+            tuple(self.params.values()),
+            tuple(pre),
+            tuple(statements),
+            value_text,
+            table,
         )
 
     # ---- names ----
@@ -249,6 +276,8 @@ class LoopBuilder:
 
     def is_static(self, n: Node) -> bool:
         """Only arguments that are not tensors, and at least one of them."""
+        if self.hoisting:
+            return False
         found = [i for i in names(n) if i not in CONSTANTS]
         return bool(found) and all(i in self.types and not self.types[i].has_tensor for i in found)
 
@@ -359,7 +388,7 @@ class LoopBuilder:
         key = self.static.get(n)
         if key is None:
             t = self.emit_inner(n)
-            if t.kind == "B" or t.atom:
+            if t.kind == "B" or t.text.isidentifier():
                 return t
             key = self.static.setdefault(n, f"c{len(self.static)}")
             ctype = {"T": "T", "R": "R", "N": "T"}[t.kind]
@@ -368,12 +397,12 @@ class LoopBuilder:
         return _Text(key, self.locals[key])
 
     def emit_inner(self, n: Node) -> _Text:
-        saved = self.is_static
-        self.is_static = lambda _: False  # type: ignore[method-assign]
+        """The value itself, not hoisted again part by part."""
+        self.hoisting = True
         try:
             return self.emit(n)
         finally:
-            self.is_static = saved  # type: ignore[method-assign]
+            self.hoisting = False
 
     # ---- kinds ----
 

@@ -53,7 +53,9 @@ class OverloadNames:
         self.elementwise_vjp = "vjp" in entry.keys
         said = {a.name: o.deriv[a.name].kind for a in self.tensor_args if a.name in o.deriv}
         self.recorded: tuple[Arg, ...] = (
-            tuple(a for a in self.tensor_args if said.get(a.name, Diff.NONDIFF) is not Diff.NONDIFF) if o.diff_results else ()
+            tuple(a for a in self.tensor_args if said.get(a.name, Diff.NONDIFF) is not Diff.NONDIFF)
+            if o.diff_results
+            else ()
         )
         self.has_node = bool(self.recorded) and not self.composed and entry.python is None
         self.list_node = any(a.type.is_list for a in self.recorded)
@@ -70,7 +72,7 @@ class OverloadNames:
         return "{" + ", ".join(parts) + "}"
 
     def shadowed(self, name: str) -> bool:
-        return any(C.cpp_name(x.name) == name for x in (*self.sig.args, *self.results))
+        return name in {C.cpp_name(n) for n in [*self.types, *(r.name for r in self.results)]}
 
     def call(self, name: str) -> str:
         """A function of namespace ops, qualified where an argument has its name."""
@@ -193,7 +195,9 @@ C_ALL = ("B8", "I32", "I64", "U64", "F32", "F64", "C64", "C128")
 class Forward:
     """The functions of an overload: on memory, on tensors, in place, into out=."""
 
-    def __init__(self, x: OverloadNames, ctx: Context, elementwise: Elementwise | None, loop: Loop | None, spec: Spec | None) -> None:
+    def __init__(
+        self, x: OverloadNames, ctx: Context, elementwise: Elementwise | None, loop: Loop | None, spec: Spec | None
+    ) -> None:
         self.x, self.ctx, self.e, self.loop, self.spec = x, ctx, elementwise, loop, spec
 
     # ---- on memory ----
@@ -216,6 +220,11 @@ class Forward:
             out.append(one)
         return ", ".join(out)
 
+    def driver(self) -> str:
+        """The first arguments of the elementwise driver."""
+        assert self.loop is not None and self.spec is not None
+        return f"{self.spec.name}, loops[{self.loop.enumerator}]"
+
     def params(self) -> str:
         assert self.loop is not None
         return f", {{{', '.join(p.argument for p in self.loop.params)}}}" if self.loop.params else ""
@@ -226,9 +235,7 @@ class Forward:
         if not x.entry.deterministic:
             body.append(f"modes::require_deterministic({C.string_literal(x.op)});")
         if self.loop is not None and self.spec is not None:
-            body.append(
-                f"return kernels::elementwise({self.spec.name}, loops[{self.loop.enumerator}], {{{self.inputs()}}}{self.params()});"
-            )
+            body.append(f"return kernels::elementwise({self.driver()}, {{{self.inputs()}}}{self.params()});")
         elif x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
             body.append(f"return {x.base}_compose<Storage>({args});")
@@ -278,7 +285,11 @@ class Forward:
             body.append(f"std::array<Storage, {len(names_)}> results = {memory};")
             body += [f"TensorRef {v} = wiring::wrap(std::move(results[{i}]));" for i, v in enumerate(names_)]
         elif x.results[0].type.is_list:
-            one = f"view_or_wrap({base}, std::move(s), {op}, ViewKind::MultiOutput)" if base else "wiring::wrap(std::move(s))"
+            one = (
+                f"view_or_wrap({base}, std::move(s), {op}, ViewKind::MultiOutput)"
+                if base
+                else "wiring::wrap(std::move(s))"
+            )
             body.append(f"std::vector<TensorRef> {names_[0]};")
             body.append(f"for (Storage& s : {memory}) {names_[0]}.push_back({one});")
         elif base:
@@ -336,9 +347,7 @@ class Forward:
         x = self.x
         if self.loop is not None and self.spec is not None:
             inputs = self.inputs("&{}->storage()")
-            return [
-                f"kernels::elementwise_into({self.spec.name}, loops[{self.loop.enumerator}], {memory}, {{{inputs}}}{self.params()});"
-            ]
+            return [f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"]
         if x.entry.view_of:
             return [f"{first}->set_storage({x.call(x.fn)}({', '.join(x.storage_args())}));"]
         if f"{x.kernel}_" in self.ctx.kernels:

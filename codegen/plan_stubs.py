@@ -31,8 +31,8 @@ class Stub:
 
 
 _SIMPLE = {
-    Base.SCALAR: "Number", Base.INT: "int", Base.FLOAT: "float", Base.BOOL: "bool", Base.STR: "str", Base.DTYPE: "dtype",
-    Base.DEVICE: "DeviceLike", Base.GENERATOR: "Generator",
+    Base.SCALAR: "Number", Base.INT: "int", Base.FLOAT: "float", Base.BOOL: "bool", Base.STR: "str",
+    Base.DTYPE: "dtype", Base.DEVICE: "DeviceLike", Base.GENERATOR: "Generator",
 }  # fmt: skip
 
 
@@ -85,7 +85,11 @@ def params(e: Entry, o: Overload, method: bool) -> str:
     if e.out and len(o.sig.results) == 1:
         extra.append("out: Tensor | None = None")
     if e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory"):
-        extra += [x for x in ("device: DeviceLike | None = None", "requires_grad: bool = False") if x.split(":")[0] not in have]
+        extra += [
+            x
+            for x in ("device: DeviceLike | None = None", "requires_grad: bool = False")
+            if x.split(":")[0] not in have
+        ]
     if extra and not starred:
         parts.append("*")
     return ", ".join(parts + extra)
@@ -126,7 +130,9 @@ def plan_stubs(file: OpFile) -> tuple[Stub, ...]:
         methods += operators(e)
     methods.sort(key=lambda d: d.name)
     used = [e for e in file.entries if e.method]
-    out.append(Stub("_tensor.pyi", "Methods and operators of Tensor that ops.yaml defines.", tuple(methods), results(used)))
+    out.append(
+        Stub("_tensor.pyi", "Methods and operators of Tensor that ops.yaml defines.", tuple(methods), results(used))
+    )
     return tuple(out)
 
 

@@ -11,7 +11,22 @@ from dataclasses import dataclass, field, replace
 from . import cpp_types as C
 from .cpp_types import BOOL, DIMS, DTYPE, FLOAT, INT, SCALAR, STR, TENSOR, TENSORS
 from .formula import (
-    Binary, Bool, BoolOp, Call, Compare, List, Name, Node, NoneLit, Num, Span, Str, Subscript, Tuple, Unary, map_children,
+    Binary,
+    Bool,
+    BoolOp,
+    Call,
+    Compare,
+    List,
+    Name,
+    Node,
+    NoneLit,
+    Num,
+    Span,
+    Str,
+    Subscript,
+    Tuple,
+    Unary,
+    map_children,
     names,
 )  # fmt: skip
 from .functions import CONSTANTS, OPERATOR_OPS
@@ -161,10 +176,9 @@ class Terms:
                 if s.optional and not t.optional:
                     return f"{v.wrapped}.value_or(Dims{{}})", 1
                 return v.text, 0
-            if t.base is Base.INT:
-                if s.base is Base.INT and not s.is_list:
-                    text = f"*{v.wrapped}" if s.optional else v.text
-                    return f"Dims{{{text}}}", 1
+            if t.base is Base.INT and s.base is Base.INT and not s.is_list:
+                text = f"*{v.wrapped}" if s.optional else v.text
+                return f"Dims{{{text}}}", 1
             return None
         if s.is_list or s.base is Base.TENSOR:
             return None
@@ -201,8 +215,8 @@ class Terms:
                 return Value(f"Scalar({C.scalar_literal(c)})", SCALAR)
             case Num(value=int() as i):
                 return Value(f"std::int64_t({C.number_literal(i)})", INT, literal=True)
-            case Num(value=v):
-                return Value(C.number_literal(v), FLOAT, literal=True)
+            case Num(value=float() as x):
+                return Value(C.number_literal(x), FLOAT, literal=True)
             case Bool(value=b):
                 return Value("true" if b else "false", BOOL, literal=True)
             case Str(value=s):
@@ -254,7 +268,11 @@ class Terms:
             return self.walk(Num(-a.value, n.span))
         v = self.walk(a)
         if self.is_tensor(v):
-            return v if op == "+" else self.call_op({"-": "neg", "~": "bitwise_not", "not": "logical_not"}[op], (v,), {}, n)
+            return (
+                v
+                if op == "+"
+                else self.call_op({"-": "neg", "~": "bitwise_not", "not": "logical_not"}[op], (v,), {}, n)
+            )
         if op == "not":
             return Value(f"!({self.to(v, BOOL, n)})", BOOL)
         v = self.plain(v)
@@ -414,7 +432,9 @@ class Terms:
         t = {"int": INT, "float": FLOAT, "bool": BOOL}[f]
         return Value(f"{C.member_type(t)}({v.text})", t)
 
-    def bind(self, params: tuple[Param, ...], args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[list[str], int] | None:
+    def bind(
+        self, params: tuple[Param, ...], args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> tuple[list[str], int] | None:
         if len(args) > len(params) or any(k not in {p.name for p in params} for k in kwargs):
             return None
         texts, cost = [], 0

@@ -1,4 +1,4 @@
-"""Plans the generated tests: one row of plain data per op. What is checked with it is tensorplay/testing/generated.py."""
+"""Plans the generated tests: one row of plain data per op. tensorplay/testing/generated.py says what is checked."""
 
 from __future__ import annotations
 
@@ -58,11 +58,18 @@ def row(e: Entry, saved: dict[tuple[str, int], tuple[str, ...]]) -> TestRow:
 
 def form(e: Entry, o: Overload, saved: tuple[str, ...]) -> str:
     args = tuple(
-        (a.name, str(a.type), *(() if a.required else (a.default,)), *(("kwonly",) if a.kwonly and not a.required else ()))
+        (
+            a.name,
+            str(a.type),
+            *(() if a.required else (a.default,)),
+            *(("kwonly",) if a.kwonly and not a.required else ()),
+        )
         for a in o.sig.args
     )
     diff = tuple(
-        a.name for a in o.sig.tensor_args if o.diff_results and o.deriv.get(a.name) is not None and o.deriv[a.name].differentiable
+        a.name
+        for a in o.sig.tensor_args
+        if o.diff_results and o.deriv.get(a.name) is not None and o.deriv[a.name].differentiable
     )
     zero = tuple(a.name for a in o.sig.tensor_args if a.name in o.deriv and o.deriv[a.name].kind is Diff.ZERO)
     results = tuple(r.name + ("[]" if r.type.is_list else "") for r in o.sig.results)

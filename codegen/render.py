@@ -26,10 +26,11 @@ def environment() -> Any:
     import jinja2
 
     env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, autoescape=False,
+        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
     env.filters["definition"] = definition
+    env.filters["wrapped"] = wrapped
     env.filters["cpp_string"] = string_literal
     env.filters["cpp_text"] = cpp_text
     env.globals["banner"] = f"// {BANNER}"
@@ -44,7 +45,37 @@ def definition(f: Function) -> str:
         line = f"{f.head} {{ {f.body[0]} }}"
         if len(line) <= WIDTH:
             return prefix + line
-    return prefix + f.head + " {\n" + "\n".join("  " + s for s in f.body) + "\n}"
+    body = [wrapped("  " + s) for s in f.body]
+    return prefix + wrapped(f.head + " {") + "\n" + "\n".join(body) + "\n}"
+
+
+def wrapped(line: str) -> str:
+    """A line of C++ broken after commas and before operators where it is too long; continuations are indented by four."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    out = []
+    while len(line) > WIDTH:
+        at = break_at(line)
+        if at is None:
+            break
+        out.append(line[:at].rstrip())
+        line = indent + line[at:].lstrip()
+    return "\n".join([*out, line])
+
+
+def break_at(line: str) -> int | None:
+    """The last place before WIDTH where a line may end: outside strings, past its own indentation."""
+    quoted, best = False, None
+    start = len(line) - len(line.lstrip()) + 8
+    for i, ch in enumerate(line[:WIDTH]):
+        if ch == '"' and line[i - 1] != "\\":
+            quoted = not quoted
+        if quoted or i < start:
+            continue
+        if ch == " " and (
+            line[i - 1] in ",;=" or line[i + 1 : i + 3] in ("&&", "||", "? ", ": ") or line[i - 1] == "("
+        ):
+            best = i + 1
+    return best
 
 
 def cpp_text(text: str) -> str:

@@ -1,7 +1,7 @@
-"""The helpers a structured formula may call besides ops: their C++ name, the kinds of their arguments and of the result.
+"""The helpers a structured formula may call besides ops: C++ name, kinds of arguments and result.
 
-They live in csrc/ops/formula.h; `structured.py` holds their NumPy forms. Metadata of a saved tensor (shape, dtype) is not
-a call in the end: the planner keeps the sizes instead of the tensor.
+They live in csrc/ops/formula.h and generated.h; `structured.py` holds their NumPy forms. Metadata of a saved tensor
+(shape, dtype) is not a call in the end: the planner keeps the sizes instead of the tensor.
 """
 
 from __future__ import annotations
@@ -88,4 +88,3 @@ for _helper in _ALL:
 # What a call of `shape(x)`, `ndim(x)`, `size(x, d)`... needs of a saved tensor: its sizes, or its dtype.
 SIZE_ONLY = frozenset({"shape", "ndim", "numel", "size"})
 DTYPE_ONLY = frozenset({"dtype"})
-

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 import tensorplay as tp
 
 from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, draw, reference, samples
@@ -215,7 +216,9 @@ def check_layouts(op: Op) -> None:
         for what, layout in (("transposed", _transposed), ("stepped", _stepped), ("reversed", _reversed)):
             given = {k: layout(v) if isinstance(v, np.ndarray) else tensor(v) for k, v in s.given.items()}
             for got, want in zip(results(call(op, s, given)), plain, strict=True):
-                np.testing.assert_allclose(array(got), want, rtol=1e-12, atol=1e-12, err_msg=f"{op.name}: {what} {s.text}")
+                np.testing.assert_allclose(
+                    array(got), want, rtol=1e-12, atol=1e-12, err_msg=f"{op.name}: {what} {s.text}"
+                )
 
 
 def _transposed(a: np.ndarray[Any, Any]) -> Any:
@@ -240,7 +243,9 @@ def check_dtypes(op: Op) -> None:
     form = op.forms[0]
     for name in (*INTEGERS, *FLOATS, *COMPLEX):
         for s in samples(op, dtype=name, limit=1, only=form):
-            given = {k: tensor(v, getattr(tp, FLOATS.get(name) or COMPLEX.get(name, ""), None)) for k, v in s.given.items()}
+            given = {
+                k: tensor(v, getattr(tp, FLOATS.get(name) or COMPLEX.get(name, ""), None)) for k, v in s.given.items()
+            }
             if op.dtypes and not op.allows(name):
                 if name in INTEGERS and op.promote.startswith("float"):
                     continue  # becomes the default float
@@ -287,18 +292,32 @@ def check_edges(op: Op) -> None:
             names = [arg] if arg else [n for n in given if isinstance(given[n], np.ndarray)]
             for n in names:
                 if n in given and isinstance(given[n], np.ndarray) and given[n].dtype.kind == "f":
-                    edge = s.replace({k: np.full(len(points), v.ravel()[0]) if isinstance(v, np.ndarray) else v for k, v in given.items()})
+                    edge = s.replace(
+                        {
+                            k: np.full(len(points), v.ravel()[0]) if isinstance(v, np.ndarray) else v
+                            for k, v in given.items()
+                        }
+                    )
                     edge.given[n] = np.asarray(points, dtype=given[n].dtype)
                     with np.errstate(all="ignore"):
                         want = reference(op, edge)
                     if want is not None:
-                        compare(op, call(op, edge, {k: tensor(v) for k, v in edge.given.items()}), want, f"at {n} = {points}")
+                        compare(
+                            op,
+                            call(op, edge, {k: tensor(v) for k, v in edge.given.items()}),
+                            want,
+                            f"at {n} = {points}",
+                        )
 
 
 def check_special(op: Op) -> None:
     """The rows of `special`: values and partial derivatives decided in the entry."""
     for row in op.special:
-        form = next(f for f in op.forms if all(k in {a[0] for a in f.args} for k in row if not k.startswith("d_") and k not in f.results))
+        form = next(
+            f
+            for f in op.forms
+            if all(k in {a[0] for a in f.args} for k in row if not k.startswith("d_") and k not in f.results)
+        )
         types = argument_types(form)
         given: dict[str, Any] = {}
         leaves: dict[str, Any] = {}
@@ -313,10 +332,14 @@ def check_special(op: Op) -> None:
         out = call(op, Sample(form, {}), given)
         for name, want in row.items():
             if name in form.results:
-                np.testing.assert_allclose(array(out)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name} at {row}")
+                np.testing.assert_allclose(
+                    array(out)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name} at {row}"
+                )
             elif name.startswith("d_") and name[2:] in leaves:
                 (got,) = tp.autograd.grad(out.sum(), [leaves[name[2:]]], retain_graph=True)
-                np.testing.assert_allclose(array(got)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name}, {name} at {row}")
+                np.testing.assert_allclose(
+                    array(got)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name}, {name} at {row}"
+                )
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------
@@ -412,7 +435,11 @@ def check_order(op: Op, order: int) -> None:
         p = Probe(op, s, np.random.default_rng(17 + k))
         dirs = [p.directions() for _ in range(order)]
         exact = float(array(projected(p, p.leaves(p.start), dirs)))
-        numeric = _central(lambda t, p=p, dirs=dirs: float(array(projected(p, p.leaves([a + t * v for a, v in zip(p.start, dirs[-1], strict=True)]), dirs[:-1]))))
+        numeric = _central(
+            lambda t, p=p, dirs=dirs: float(
+                array(projected(p, p.leaves([a + t * v for a, v in zip(p.start, dirs[-1], strict=True)]), dirs[:-1]))
+            )
+        )
         assert math.isfinite(exact), f"{op.name}, order {order}, {s.text}: {exact}"
         tol = max(2e-6 * 10 ** (order - 1), op.tol or 0.0)
         assert abs(exact - numeric) <= tol * (1 + abs(exact) + abs(numeric)), (
@@ -442,9 +469,17 @@ def check_complex(op: Op) -> None:
         for order in (1, 2):
             dirs = [p.directions() for _ in range(order)]
             exact = float(array(projected(p, p.leaves(p.start), dirs)))
-            numeric = _central(lambda t, p=p, dirs=dirs: float(array(projected(p, p.leaves([a + t * v for a, v in zip(p.start, dirs[-1], strict=True)]), dirs[:-1]))))
+            numeric = _central(
+                lambda t, p=p, dirs=dirs: float(
+                    array(
+                        projected(p, p.leaves([a + t * v for a, v in zip(p.start, dirs[-1], strict=True)]), dirs[:-1])
+                    )
+                )
+            )
             tol = max(2e-5, op.tol or 0.0)
-            assert abs(exact - numeric) <= tol * (1 + abs(exact)), f"{op.name}, complex, order {order}, {s.text}: {exact}, {numeric}"
+            assert abs(exact - numeric) <= tol * (1 + abs(exact)), (
+                f"{op.name}, complex, order {order}, {s.text}: {exact}, {numeric}"
+            )
 
 
 def check_tangent(op: Op) -> None:
@@ -458,7 +493,9 @@ def check_tangent(op: Op) -> None:
             duals = [fwd.make_dual(tp.tensor(a), tp.tensor(d)) for a, d in zip(p.start, v, strict=True)]
             tangent = fwd.unpack_dual(p.scalar(duals)).tangent
             forward = 0.0 if tangent is None else float(array(tangent))
-        assert abs(forward - reverse) <= 1e-9 * (1 + abs(reverse)), f"{op.name}, {s.text}: tangent {forward:.12g}, vjp {reverse:.12g}"
+        assert abs(forward - reverse) <= 1e-9 * (1 + abs(reverse)), (
+            f"{op.name}, {s.text}: tangent {forward:.12g}, vjp {reverse:.12g}"
+        )
 
 
 # ---- memory and faces -----------------------------------------------------------------------------------------------
@@ -485,7 +522,9 @@ def check_saved(op: Op) -> None:
                 except RuntimeError as e:
                     assert "version" in str(e) or "in-place" in str(e), f"{op.name}: {e}"
                 else:
-                    raise AssertionError(f"{op.name}: '{name}' was changed after it was saved, and backward did not notice")
+                    raise AssertionError(
+                        f"{op.name}: '{name}' was changed after it was saved, and backward did not notice"
+                    )
 
 
 def check_leak(op: Op) -> None:
@@ -536,7 +575,9 @@ def check_inplace(op: Op) -> None:
                 method = getattr(x, op.inplace[0]) if inplace else None
                 y = method(*_positional(s, rest), **_keywords(s, rest)) if method else call(op, s, {first: x, **rest})
                 grads.append(array(tp.autograd.grad(y.sum(), [leaf])[0]))
-            np.testing.assert_allclose(grads[1], grads[0], rtol=1e-12, atol=1e-12, err_msg=f"gradient of Tensor.{op.inplace[0]}")
+            np.testing.assert_allclose(
+                grads[1], grads[0], rtol=1e-12, atol=1e-12, err_msg=f"gradient of Tensor.{op.inplace[0]}"
+            )
 
 
 def _positional(s: Sample, given: dict[str, Any]) -> list[Any]:
@@ -569,13 +610,17 @@ def check_faces(op: Op) -> None:
                 for g, w in zip(got, want, strict=True):
                     np.testing.assert_array_equal(array(g), w, err_msg=f"Tensor.{name}")
         tensors = [v for v in given.values() if isinstance(v, tp.Tensor)]
-        defaults = all(len(a) > 2 and given.get(a[0], a[2]) == a[2] for a in s.form.args[len(tensors):])
+        defaults = all(len(a) > 2 and given.get(a[0], a[2]) == a[2] for a in s.form.args[len(tensors) :])
         for sym in op.operators if defaults else ():
             got = _UNARY[sym](tensors[0]) if sym in _UNARY else binary[sym](tensors[0], tensors[1])
             np.testing.assert_array_equal(array(got), want[0], err_msg=f"operator {sym} of {op.name}")
         if op.out and len(want) == 1:
             out = tp.empty(want[0].shape, dtype=results(call(op, s, given))[0].dtype)
-            got = op.function(*[given[a[0]] for a in s.form.args if a[0] in given and "kwonly" not in a[3:]], **_keywords(s, given), out=out)
+            got = op.function(
+                *[given[a[0]] for a in s.form.args if a[0] in given and "kwonly" not in a[3:]],
+                **_keywords(s, given),
+                out=out,
+            )
             assert got is out, f"{op.name}: out= is not returned"
             np.testing.assert_array_equal(array(out), want[0], err_msg=f"out= of {op.name}")
 

@@ -51,9 +51,14 @@ def samples(
     """Calls of the op, at most `limit` of each form."""
     rng = np.random.default_rng(zlib.crc32(op.name.encode()))
     for form in op.forms if only is None else [only]:
-        drawn = elementwise(op, form, rng, shapes, dtype, broadcast) if op.elementwise else structured(op, form, rng, dtype)
+        drawn = (
+            elementwise(op, form, rng, shapes, dtype, broadcast) if op.elementwise else structured(op, form, rng, dtype)
+        )
         for s in islice(drawn, limit):
-            shown = {k: v.shape if isinstance(v, np.ndarray) else [x.shape for x in v] if _arrays(v) else v for k, v in s.given.items()}
+            shown = {
+                k: v.shape if isinstance(v, np.ndarray) else [x.shape for x in v] if _arrays(v) else v
+                for k, v in s.given.items()
+            }
             s.text = ", ".join(f"{k}={v}" for k, v in shown.items())
             yield s
 
@@ -67,7 +72,12 @@ def base_dtype(op: Op) -> str:
 
 
 def elementwise(
-    op: Op, form: Form, rng: np.random.Generator, shapes: tuple[tuple[int, ...], ...] | None, dtype: str | None, broadcast: bool
+    op: Op,
+    form: Form,
+    rng: np.random.Generator,
+    shapes: tuple[tuple[int, ...], ...] | None,
+    dtype: str | None,
+    broadcast: bool,
 ) -> Iterator[Sample]:
     """Operands of the given shapes (one each, the last repeated); every combination of the parameters."""
     names = [a[0] for a in form.args if a[1].startswith("Tensor")]
@@ -115,10 +125,16 @@ def structured(op: Op, form: Form, rng: np.random.Generator, dtype: str | None =
     for case in op.cases:
         if any(k not in types for k in case) or any(k not in case for k in required):
             continue
-        if any(isinstance(v, dict) != types[k].startswith("Tensor") and not isinstance(v, list) and v is not None for k, v in case.items()):
+        if any(
+            isinstance(v, dict) != types[k].startswith("Tensor") and not isinstance(v, list) and v is not None
+            for k, v in case.items()
+        ):
             if any(isinstance(v, dict) and not types[k].startswith("Tensor") for k, v in case.items()):
                 continue
-            if any(types[k].startswith("Tensor") and "[]" not in types[k] and not isinstance(v, (dict, int, float)) for k, v in case.items()):
+            if any(
+                types[k].startswith("Tensor") and "[]" not in types[k] and not isinstance(v, (dict, int, float))
+                for k, v in case.items()
+            ):
                 continue
         given: dict[str, Any] = {}
         for k, v in case.items():
@@ -194,7 +210,9 @@ def reference(op: Op, s: Sample) -> list[Any] | None:
     form = s.form
     if not form.like:
         return None
-    exact = {k: v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v for k, v in s.given.items()}
+    exact = {
+        k: v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v for k, v in s.given.items()
+    }
     space = namespace()
     with np.errstate(all="ignore"):
         if form.kind == "name" or (form.kind == "mpmath" and form.like.replace(".", "").replace("_", "").isalnum()):
