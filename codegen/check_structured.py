@@ -29,6 +29,7 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
     if e.family.name == "random":
         return
     covered: set[int] = set()
+    declared_integers(e, diags)
     for i, case in enumerate(cases_of(e)):
         rng = rng_for(f"{e.op}/{i}")
         picked = case_inputs(e, case, rng)
@@ -50,6 +51,21 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             args = ", ".join(f"{a.name}: ..." for a in o.sig.args if a.required)
             text = f"op '{e.op}': no test case checks the formulas of {o.sig.text}"
             diags.add("E105", o.sig.loc, text, f"test: {{cases: [{{{args}}}]}}")
+
+
+def declared_integers(e: Entry, diags: Diagnostics) -> None:
+    """A differentiable argument whose every test case is said to be indices or a mask: `nondiff` is missing."""
+    if e.home == ("internal",) or e.family.name == "memory":
+        return
+    for o in e.overloads:
+        for name, d in o.deriv.items():
+            given = [c[name] for c in e.test.cases if isinstance(c.get(name), TensorCase)]
+            integers = [c for c in given if c.kind in ("index", "mask", "permutation") or (c.dtype or "f")[0] in "iub"]
+            if d.differentiable and given and len(integers) == len(given):
+                text = f"op '{e.op}': '{name}' is integers in every test case, but is said to be differentiable"
+                diags.add(
+                    "E304", d.loc, text, f"nondiff: [{name}], or type it Tensor<i64>", [(o.sig.loc, "the signature")]
+                )
 
 
 def cases_of(e: Entry) -> tuple[Any, ...]:

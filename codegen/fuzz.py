@@ -122,7 +122,7 @@ class Fuzzer:
     def related(self, e: Entry) -> set[str]:
         """What the entry calls, and who calls it where it has no reference of its own: they are its witnesses."""
         wanted, queue = {e.op}, [e]
-        if not all(callable_like(e.like_of(o.index), o) for o in e.overloads):
+        if e.home == ("internal",) or not all(callable_like(e.like_of(o.index), o) for o in e.overloads):
             wanted |= self.callers(e.op)
             queue += [self.file.by_name[name] for name in wanted if name != e.op]
         while queue:
@@ -140,7 +140,7 @@ class Fuzzer:
             for e in self.file.entries:
                 if e.op not in out and any(name in called(o) for o in e.overloads):
                     out.add(e.op)
-                    if not all(callable_like(e.like_of(o.index), o) for o in e.overloads):
+                    if e.home == ("internal",):
                         queue.append(e.op)
         return out
 

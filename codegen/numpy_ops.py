@@ -274,8 +274,25 @@ def _cross_entropy_op(
     return np.asarray(loss.sum() / (max(loss.size, 1) if reduction == "mean" else 1))
 
 
+def _exclusive_cumprod(x: Array, dim: int) -> Array:
+    shifted = np.roll(x, 1, axis=dim)
+    np.moveaxis(shifted, dim, 0)[0] = 1
+    return np.cumprod(shifted, axis=dim)
+
+
+def _cross_entropy_probs(
+    x: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float
+) -> Array:
+    return _cross_entropy_op(x, target, weight, -100, reduction, label_smoothing)
+
+
 # Ops composed over such kernels, by op name.
-OPS: dict[str, Callable[..., Any]] = {"nll_loss": _nll_loss_op, "cross_entropy": _cross_entropy_op}
+OPS: dict[str, Callable[..., Any]] = {
+    "nll_loss": _nll_loss_op,
+    "cross_entropy": _cross_entropy_op,
+    "cross_entropy_probs": _cross_entropy_probs,
+    "exclusive_cumprod": _exclusive_cumprod,
+}
 
 
 def find(op: str, kernel: str | None) -> Callable[..., Any] | None:

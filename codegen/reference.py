@@ -163,7 +163,8 @@ class World:
         lists = {a.name for a in o.sig.args if a.type.is_list and not a.type.optional}
         given = {k: () if v is None and k in lists else v for k, v in given.items()}
         like = e.like_of(o.index)
-        if like is not None and callable_like(like, o):
+        # A helper's own formula runs where others call it: that is what its callers' references then witness.
+        if like is not None and callable_like(like, o) and not (o.compose and e.home == ("internal",)):
             out = results_of(call_like(like, o, given), o)
         else:
             out = self.formula_value(e, o, given)
@@ -182,7 +183,7 @@ class World:
                 seen.add(name)
                 out += [(x.sig.loc, f"the signature of '{name}'") for x in e.overloads if name not in FUNCTIONS]
                 for x in e.overloads:
-                    if x.compose and not callable_like(e.like_of(x.index), x):
+                    if x.compose and (e.home == ("internal",) or not callable_like(e.like_of(x.index), x)):
                         out += [(f.loc, f"through '{name}'") for _, f in x.compose]
                         queue.append(x)
         return out

@@ -151,7 +151,6 @@ class _EntryResolver:
             ("d", "vjp", "an elementwise op gives partials (d), a structured one its gradient (vjp)"),
             ("expr", "compose", "one formula defines the op"),
             ("expr", "kernel", "expr makes its own loop"),
-            ("compose", "kernel", "one of them computes the op"),
             ("compose", "vjp", "the derivative follows from compose"),
             ("compose", "tangent", "the derivative follows from compose"),
             ("compose", "shape", "the shape follows from compose"),
@@ -707,15 +706,18 @@ class _EntryResolver:
                         hint,
                         [(s.loc, "the signature") for s in sigs],
                     )
-        if any(like is not None and like.kind == "name" for like in likes):
-            self._resolvable(likes)
-
-    def _resolvable(self, likes: tuple[Like, ...]) -> None:
         for like in likes:
-            if like is not None and like.kind == "name" and not like_exists(like.text):
-                parent, _, last = like.text.rpartition(".")
-                known = like_members(parent)
-                self.fault("E201", like.loc, f"like: {parent} has no '{last}'", did_you_mean(last, known))
+            if like is not None and like.kind in ("name", "expr", "mpmath"):
+                self._resolvable(like)
+
+    def _resolvable(self, like: Like) -> None:
+        """Every numpy.x, scipy.special.x and so on in a reference exists."""
+        for m in re.finditer(r"(?<![\w.])(?:numpy|np|scipy|math|mpmath|mp)(?:\.[A-Za-z_]\w*)+", like.text):
+            # The longest part that is a module or a function; methods of results come after a call and are not matched.
+            if not like_exists(m[0]):
+                parent, _, last = m[0].rpartition(".")
+                hint = did_you_mean(last, like_members(parent))
+                self.fault("E201", like.loc.at(*m.span()), f"like: {parent} has no '{last}'", hint)
 
     def declared(self, e: Entry) -> None:
         known = self.world.declared
