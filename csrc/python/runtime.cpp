@@ -134,6 +134,17 @@ PyObject* bump_version(PyObject*, PyObject* o) {
 PyObject* block_id(PyObject*, PyObject* o) {
   return guarded([&] { return PyLong_FromVoidPtr(need_tensor("_block_id", o)->storage().block().get()); });
 }
+// The same bits as elements of another dtype of that size.
+PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    Dtype d;
+    if (n != 2 || !dtype_from(args[1], &d)) type_error("_reinterpret: takes (tensor, dtype)");
+    const Storage& s = need_tensor("_reinterpret", args[0])->storage();
+    if (item_size(d) != item_size(s.dtype()))
+      value_error("_reinterpret: ", dtype_name(s.dtype()), " and ", dtype_name(d), " differ in size");
+    return wrap(TensorImpl::make(Storage(s.block(), d, s.sizes(), s.strides(), s.offset())));
+  });
+}
 PyObject* set_mutation_callback(PyObject*, PyObject* f) {
   Py_XSETREF(mutation_callback, f == Py_None ? nullptr : Owned::share(f).release());
   modes::word =
@@ -213,6 +224,7 @@ PyMethodDef functions[] = {
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan, METH_NOARGS, nullptr},
     {"_bump_version", bump_version, METH_O, nullptr},
     {"_block_id", block_id, METH_O, nullptr},
+    {"_reinterpret", fastcall(reinterpret), METH_FASTCALL, nullptr},
     {"_set_mutation_callback", set_mutation_callback, METH_O, nullptr},
     {"_set_tensor_attribute", fastcall(set_attribute), METH_FASTCALL, nullptr},
     {"_enter_dual_level", enter_dual, METH_NOARGS, nullptr},

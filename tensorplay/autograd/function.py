@@ -21,7 +21,8 @@ __all__ = [
 
 
 _NO_BACKWARD = (
-    "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+    "backward mode AD."
 )
 
 
@@ -166,7 +167,7 @@ def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD):
             if given:
                 names = list(bound.arguments[p.name]) if p.kind is p.VAR_KEYWORD else [p.name]
-                raise TypeError(f"{cls.__name__}.apply: {names} can't be passed by position, as apply passes everything")
+                raise TypeError(f"{cls.__name__}.apply: {names} can't be passed by position, as apply does")
         elif p.kind is p.VAR_POSITIONAL:
             flat.extend(bound.arguments.get(p.name, ()))
         else:
@@ -233,11 +234,11 @@ class _Refusing(Function):
 
 
 def _outside(cls: type[Function], value: Any) -> Any:
-    """What a backward computed outside the graph, while a gradient it was given had history: must not pass as constant."""
+    """What a backward computed outside the graph from a gradient with history: it must not pass as a constant."""
     return _refusing(
         value,
-        f"{cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), so it can't be "
-        "differentiated again; compute it with tensor operations, or mark it @once_differentiable",
+        f"{cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), so it can't "
+        "be differentiated again; compute it with tensor operations, or mark it @once_differentiable",
     )
 
 
