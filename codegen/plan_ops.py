@@ -236,7 +236,7 @@ class Forward:
             body.append(f"modes::require_deterministic({C.string_literal(x.op)});")
         if self.loop is not None and self.spec is not None:
             body.append(f"return kernels::elementwise({self.driver()}, {{{self.inputs()}}}{self.params()});")
-        elif x.composed:
+        elif x.composed and not x.o.kernel:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
             body.append(f"return {x.base}_compose<Storage>({args});")
         else:
@@ -274,6 +274,8 @@ class Forward:
         memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
         if x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
+            if x.o.kernel:  # the kernel where nothing is differentiated, the formula where something is
+                body += self.plain_kernel(memory)
             return Function(self.tensor_head(), (*body, f"return {x.base}_compose<TensorRef>({args});"))
         if not x.tensor_result:
             return Function(self.tensor_head(), (*body, f"return {memory};"))
@@ -304,6 +306,18 @@ class Forward:
                 body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()}) {set_tangent};")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
+
+    def plain_kernel(self, memory: str) -> list[str]:
+        x = self.x
+        followed = [x.records(), f"(modes::any(modes::kForward) && {x.has_tangents()})"] if x.recorded else []
+        lines = [f"std::array<Storage, {len(x.results)}> results = {memory};"] if len(x.results) > 1 else []
+        wrapped = [f"wiring::wrap(std::move(results[{i}]))" for i in range(len(x.results))]
+        # A gradient that is not wanted comes back absent.
+        wrapped = [f"results[{i}].defined() ? {w} : TensorRef()" for i, w in enumerate(wrapped)]
+        lines.append(f"return {{{', '.join(wrapped)}}};" if len(x.results) > 1 else f"return wiring::wrap({memory});")
+        if not followed:
+            return lines
+        return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
     def inplace(self, record: list[str], after: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""

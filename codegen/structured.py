@@ -344,10 +344,25 @@ def is_floating(x: Any) -> Any:
     return np.issubdtype(np.asarray(x).dtype, np.floating)
 
 
+def last_dims(n: int) -> Any:
+    """The last n dimensions."""
+    return tuple(range(-n, 0))
+
+
+def other_dims(n: int) -> Any:
+    """Every dimension of n but that of channels, the second."""
+    return tuple(i for i in range(n) if i != 1)
+
+
+def channel_sizes(channels: int, n: int) -> Any:
+    """Sizes of a vector over channels before n dimensions of space."""
+    return (channels, *(1,) * n)
+
+
 META |= {
     f.__name__: f
     for f in (
-        class_dim, class_shape, reduction_code, is_floating, invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
+        last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating, invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
         broadcast_shape, dtype_or, is_contiguous,
     )
 }  # fmt: skip

@@ -80,6 +80,10 @@ TP_API Shape along_shape(const Shape& sizes, const Shape& other, std::int64_t di
 /// The dimension of classes of a loss's scores: 1, or 0 of a vector; and sizes that let a vector over classes broadcast.
 inline std::int64_t class_dim(const Shape& sizes) { return sizes.size() == 1 ? 0 : 1; }
 TP_API Shape class_shape(const Shape& sizes);
+/// The last n dimensions; every dimension of n but the second; sizes of a vector over channels before n of space.
+TP_API Dims last_dims(std::int64_t n);
+TP_API Dims other_dims(std::int64_t n);
+TP_API Shape channel_sizes(std::int64_t channels, std::int64_t n);
 /// 0, 1, 2 for none, mean, sum; ValueError for anything else.
 TP_API int reduction_code(std::string_view reduction);
 inline bool is_floating(const Storage& s) { return is_float(s.dtype()); }

@@ -75,6 +75,25 @@ Shape class_shape(const Shape& sizes) {
   return out;
 }
 
+Dims last_dims(std::int64_t n) {
+  Dims out;
+  for (std::int64_t i = -n; i < 0; ++i) out.push_back(i);
+  return out;
+}
+
+Dims other_dims(std::int64_t n) {
+  Dims out;
+  for (std::int64_t i = 0; i < n; ++i)
+    if (i != 1) out.push_back(i);
+  return out;
+}
+
+Shape channel_sizes(std::int64_t channels, std::int64_t n) {
+  Shape out(int(n) + 1, 1);
+  out[0] = channels;
+  return out;
+}
+
 int reduction_code(std::string_view reduction) {
   if (reduction == "none") return 0;
   if (reduction == "mean") return 1;
