@@ -6,9 +6,11 @@
 // bits; no templates of the standard library (a weak AVX-512 copy could be chosen for every processor).
 #pragma once
 #include "kernels/vecmath_base.h"
+#include "kernels/vecmath_bessel.h"
 #include "kernels/vecmath_complex.h"
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
+#include "kernels/vecmath_gamma.h"
 #include "kernels/vecmath_int.h"
 #include "kernels/vecmath_pow.h"
 #include "kernels/vecmath_special.h"

@@ -279,12 +279,13 @@ TP_MATH Pair erfcx(double a, double lo) {
   return {q, reciprocal_d * residual};
 }
 
-// factor * exp(-(hi + lo)) for hi >= 0 and tiny lo, rounding once at the end.
-TP_MATH double times_exp_minus(Pair factor, double hi, double lo) {
-  const double y = hi > 750.0 ? 750.0 : hi;
-  const double rounder = kRounder + 2046.0, t = TP_FMA(y, -kLog2e, rounder), n = t - rounder;
-  const double first = TP_FMA(n, -kLn2Hi, -y), r = TP_FMA(n, -kLn2Lo, first);
-  const double lost = TP_FMA(n, -kLn2Lo, first - r) - lo, s = r + lost, rest = (r - s) + lost;
+// factor * exp(hi + lo) for tiny lo, rounding once at the end.
+TP_MATH double times_exp(Pair factor, double hi, double lo) {
+  const double low = hi < -760.0 ? -760.0 : hi;
+  const double rounder = kRounder + 2046.0, last = rounder + 1040.0, free = TP_FMA(low, kLog2e, rounder);
+  const double t = free > last ? last : free, n = t - rounder;
+  const double first = TP_FMA(n, -kLn2Hi, low), r = TP_FMA(n, -kLn2Lo, first);
+  const double lost = TP_FMA(n, -kLn2Lo, first - r) + lo, s = r + lost, rest = (r - s) + lost;
   const double p = s + TP_FMA(s * s, expm1_tail(s), rest);
   return scale_in_two(factor.hi + TP_FMA(factor.hi, p, TP_FMA(factor.lo, p, factor.lo)), n, to_bits(t));
 }
@@ -294,7 +295,7 @@ TP_MATH double erfc(double x) {
   const double magnitude = detail::magnitude(x), a = magnitude > 28.0 ? 28.0 : magnitude;
   const auto [hi, lo] = detail::two_product(a, a);
   const double small = TP_FMA(-a, detail::erf_small(hi), 1.0 - a);
-  const double tail = detail::times_exp_minus(detail::erfcx(a, 0.0), hi, lo), upper = a < 0.6 ? small : tail;
+  const double tail = detail::times_exp(detail::erfcx(a, 0.0), -hi, -lo), upper = a < 0.6 ? small : tail;
   const double lower = 2.0 - upper;
   return x < 0 ? lower : upper;
 }

@@ -1,4 +1,4 @@
-// Owns the special functions: gamma family, error-function family, Bessel, logistic and entropy helpers.
+// Owns the logistic and entropy helpers and the normal distribution family.
 #pragma once
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
@@ -61,7 +61,7 @@ TP_MATH NormalTail normal_tail(double a) {
   const double s = t * t, lost = t_lost * TP_FMA(-0.35, s, 0.564);  // the slope, roughly
   const double small = TP_FMA(-0.5 * t, erf_small(s), 0.5 - 0.5 * t) - lost;
   const Pair whole = erfcx(t, t_lost), scaled = {0.5 * whole.hi, 0.5 * whole.lo};
-  const double far = times_exp_minus(scaled, hi, lo);
+  const double far = times_exp(scaled, -hi, -lo);
   const bool near = t < 0.5;
   return {near ? small : far, scaled.hi + scaled.lo, near};
 }
@@ -83,141 +83,40 @@ TP_MATH double log_ndtr(double x) {
 TP_MATH float ndtr(float x) { return float(ndtr(double(x))); }
 TP_MATH float log_ndtr(float x) { return float(log_ndtr(double(x))); }
 
+namespace detail {
+// erfinv(y) / y in w = -log(1 - y^2), in three pieces; the outer two in sqrt(w).
+TP_MATH double erfinv_over_y(double w) {
+  const double inner = w > 6.25 ? 3.125 : w - 3.125, root = sqrt(w), middle = root - 3.25, outer = root - 5.1;
+  const double near =
+      horner(inner, 0x1.fe1492b345589p-69, -0x1.30da23e808395p-70, -0x1.a618fdd822a85p-62, 0x1.51c3aec436037p-60,
+             0x1.22b5116555869p-56, -0x1.2bd93c00ae7cbp-53, -0x1.8b4bbcdd6c2d8p-55, 0x1.db32a0dbb5172p-48,
+             -0x1.683250acb84ddp-45, -0x1.6d8eae20a49eap-44, 0x1.723086db22675p-39, -0x1.c8960d2d0db2dp-37,
+             -0x1.dc3dd3e095aeap-35, 0x1.20f4eb2af37ffp-30, -0x1.1a9eb6ee05563p-28, -0x1.f36ce542c433cp-26,
+             0x1.c6b4f8af0ecccp-22, -0x1.6e8a53ee3110fp-20, -0x1.d1d1f7cb071dap-17, 0x1.879c2a20d6b5dp-13,
+             -0x1.8457694834121p-11, -0x1.8b6c33114ee3fp-8, 0x1.ebd80d9b13df7p-3, 0x1.a755e7c99ae86p+0);
+  const double mid =
+      horner(middle, -0x1.1614a4c15d735p-26, 0x1.5efc7a203408bp-31, 0x1.1fa29232e4ec1p-23, -0x1.23325f2ab0294p-22,
+             -0x1.03f9dfe16f4bcp-25, 0x1.924434fcf47bfp-20, -0x1.0b5deae95ca22p-18, 0x1.88b2454152749p-19,
+             0x1.a23ca8f9eb2f5p-17, -0x1.8cf0ce4a91751p-15, 0x1.1e6ae016f11f7p-14, 0x1.932d7c8e417e8p-16,
+             -0x1.7448bdf5a0d9ap-12, 0x1.f3cc551b58edp-11, -0x1.ba9240d32cdfdp-10, 0x1.468eeca731daep-9,
+             -0x1.ebadabba1862dp-9, 0x1.5ffcfe5b7152fp-8, 0x1.0158a6d641d56p+0, 0x1.8abcc380d5a48p+1);
+  const double far =
+      horner(outer, 0x1.2b0bf56fafaa1p-38, -0x1.9ef9de1c7ac61p-37, -0x1.949fd448a784dp-38, 0x1.5e057dc675d76p-34,
+             -0x1.2cc6b64d69b93p-32, 0x1.bff3d3613332p-31, -0x1.18b1535d9cc25p-29, 0x1.26368f6099725p-28,
+             -0x1.1853c14d16fe7p-27, 0x1.1c44be4957f02p-26, -0x1.8638c8dba4619p-25, 0x1.80afeaf1d2e93p-23,
+             -0x1.be2dd284286bep-21, 0x1.050ca2b0672f8p-18, -0x1.1ff0f2543c43fp-16, 0x1.182e06fbee21fp-14,
+             -0x1.872569e820407p-13, -0x1.a1098acac3474p-13, 0x1.02a0d45ec794dp+0, 0x1.3cdc1ddba66bdp+2);
+  const double tail = root < 4.0 ? mid : far;
+  return w < 6.25 ? near : tail;
+}
+}  // namespace detail
+
 TP_MATH double erfinv(double y) {
-  const double w = -::log((1 - y) * (1 + y));
-  const double a = 0.147, b = 2 / (3.14159265358979323846 * a) - 0.5 * w;
-  double x = ::copysign(::sqrt(::sqrt(b * b + w / a) - b), y);
-  for (int i = 0; i < 3; ++i) {
-    const double e = y > 0 ? ::erfc(x) - (1 - y) : (1 + y) - ::erfc(-x);
-    const double f = (::fabs(y) < 0.5 ? y - ::erf(x) : e) * 0.88622692545275801365 * ::exp(x * x);
-    x += f / (1 - x * f);
-  }
-  const double inside = y == 0 ? y : x;
-  return y == 1 ? detail::kInf<double> : y == -1 ? -detail::kInf<double> : abs(y) < 1 ? inside : detail::kNan<double>;
+  const double a = detail::magnitude(y), result = y * detail::erfinv_over_y(-log((1.0 - a) * (1.0 + a)));
+  const double ends = a == 1.0 ? detail::with_sign(detail::kInf<double>, y) : detail::kNan<double>;
+  return a < 1.0 ? result : ends;
 }
 TP_MATH float erfinv(float y) { return float(erfinv(double(y))); }
-
-// ---- gamma family
-// ----------------------------------------------------------------------------------------------------
-
-TP_MATH double lgamma(double x) {
-  int sign_of_gamma;
-  return ::lgamma_r(x, &sign_of_gamma);
-}
-TP_MATH float lgamma(float x) {
-  int sign_of_gamma;
-  return ::lgammaf_r(x, &sign_of_gamma);
-}
-
-TP_MATH double digamma(double x) {
-  if (x == 0) return ::copysign(detail::kInf<double>, -x);
-  if (x < 0 && x == ::floor(x)) return detail::kNan<double>;
-  double reflection = 0;
-  if (x < 0) {
-    // psi(1 - x) - psi(x) = pi cot(pi x)
-    reflection = -3.14159265358979323846 / ::tan(3.14159265358979323846 * (x - ::floor(x)));
-    x = 1 - x;
-  }
-  double shift = 0;
-  for (; x < 10; x += 1) shift -= 1 / x;
-  const double s = 1 / (x * x);
-  const double series =
-      detail::horner(s, 1. / 12, -691. / 32760, 1. / 132, -1. / 240, 1. / 252, -1. / 120, 1. / 12) * s;
-  return ::log(x) - 0.5 / x - series + shift + reflection;
-}
-TP_MATH float digamma(float x) { return float(digamma(double(x))); }
-
-namespace detail {
-// Hurwitz zeta(s, q) for q > 0: a few terms, then Euler-Maclaurin.
-TP_MATH double hurwitz_zeta(double s, double q) {
-  constexpr double kBernoulli[] = {1. / 12,
-                                   -1. / 720,
-                                   1. / 30240,
-                                   -1. / 1209600,
-                                   1. / 47900160,
-                                   -691. / 1307674368000.,
-                                   1. / 74724249600.,
-                                   -3617. / 10670622842880000.,
-                                   43867. / 5109094217170944000.};
-  double sum = 0, a = q;
-  for (; a < 10; a += 1) sum += ::pow(a, -s);
-  const double tail = ::pow(a, -s);
-  sum += tail * a / (s - 1) + 0.5 * tail;
-  double factor = s, power = tail / a;
-  for (int k = 0; k < 9; ++k) {
-    sum += kBernoulli[k] * factor * power;
-    factor *= (s + 2 * k + 1) * (s + 2 * k + 2);
-    power /= a * a;
-  }
-  return sum;
-}
-}  // namespace detail
-
-TP_MATH double trigamma(double x) {
-  if (x <= 0) {
-    if (x == ::floor(x)) return detail::kInf<double>;
-    const double s = ::sin(3.14159265358979323846 * (x - ::floor(x))), pi = 3.14159265358979323846;
-    return (pi / s) * (pi / s) - detail::hurwitz_zeta(2, 1 - x);
-  }
-  return x == detail::kInf<double> ? 0.0 : detail::hurwitz_zeta(2, x);
-}
-TP_MATH float trigamma(float x) { return float(trigamma(double(x))); }
-
-TP_MATH double polygamma(int n, double x) {
-  if (n == 0) return digamma(x);
-  if (n == 1) return trigamma(x);
-  if (x == detail::kInf<double>) return 0.0;
-  const double sign = n % 2 ? 1.0 : -1.0, factorial = ::tgamma(n + 1.0);
-  double below = 0;
-  // Negative arguments step up one by one; far out, where the poles crowd the precision, that is not worth it.
-  if (x < -1e4) return detail::kNan<double>;
-  for (; x <= 0; x += 1) {
-    if (x == 0) return n % 2 ? detail::kInf<double> : detail::kNan<double>;
-    below += powi(x, -(n + 1));
-  }
-  return sign * factorial * (below + detail::hurwitz_zeta(n + 1, x));
-}
-TP_MATH float polygamma(int n, float x) { return float(polygamma(n, double(x))); }
-
-// ---- modified Bessel functions
-// ---------------------------------------------------------------------------------------
-
-namespace detail {
-// exp(-|x|) I_v(x) for v = 0, 1: power series, then the asymptotic series.
-TP_MATH double bessel_scaled(double x, int v) {
-  const double a = ::fabs(x);
-  if (a < 30) {
-    double term = v ? 0.5 * a : 1.0, sum = term;
-    for (int k = 1; k < 90; ++k) {
-      term *= 0.25 * a * a / (double(k) * (k + v));
-      sum += term;
-    }
-    return ::exp(-a) * sum;
-  }
-  double term = 1, sum = 1;
-  for (int k = 1; k < 25; ++k) {
-    term *= -(4.0 * v * v - (2 * k - 1) * (2 * k - 1)) / (8.0 * k * a);
-    sum += term;
-  }
-  return sum / ::sqrt(6.283185307179586 * a);
-}
-}  // namespace detail
-
-TP_MATH double i0e(double x) { return x != x ? x : detail::bessel_scaled(x, 0); }
-TP_MATH double i1e(double x) { return x != x ? x : ::copysign(detail::bessel_scaled(x, 1), x); }
-// exp in two halves: I grows more slowly than exp, so the whole exponential may overflow first.
-TP_MATH double i0(double x) {
-  const double e = exp(0.5 * abs(x));
-  return isinf(x) ? abs(x) : e * i0e(x) * e;
-}
-TP_MATH double i1(double x) {
-  const double e = exp(0.5 * abs(x));
-  return isinf(x) ? x : e * i1e(x) * e;
-}
-TP_MATH float i0e(float x) { return float(i0e(double(x))); }
-TP_MATH float i1e(float x) { return float(i1e(double(x))); }
-TP_MATH float i0(float x) { return float(i0(double(x))); }
-TP_MATH float i1(float x) { return float(i1(double(x))); }
 
 }  // namespace m
 }  // namespace TP_ISA
