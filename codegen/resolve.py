@@ -325,7 +325,6 @@ class _EntryResolver:
             if self.raw.op in F.calls(f.node):
                 self.fault("E406", f.loc, "composed through itself", "write it over other ops")
         if "kernel" not in self.raw.keys:  # a kernel takes them all; compose is then what its derivatives follow from
-            if "kernel" not in self.raw.keys:  # a kernel beside it reads what the formula has no use for
             self.unread(sig, read, "compose", [(f.loc, f"'{name}'") for name, f, _ in lets])
         for r in sig.results:
             if r.name not in scope_names[len(args) :]:
