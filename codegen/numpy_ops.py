@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .numpy_nn import KERNELS as NN_KERNELS
 from .structured import gather, scatter_add, sum_to
 
 Array = Any
@@ -244,7 +245,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
         pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward, sum_to, cast,
     )
 }  # fmt: skip
-KERNELS |= {
+KERNELS |= NN_KERNELS | {
     "scatter_value": scatter,
     "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
     "fill": lambda x, value: np.full(np.shape(x), value),
