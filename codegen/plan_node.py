@@ -65,18 +65,14 @@ class NodePlanner(Formulas):
         target = "node" if inplace else "auto node"
         lines = [f"{target} = make_node<{x.cls}>({', '.join(args)});", f"{x.cls}& back = *node;"]
         one = f"{out}.front()" if self.list_result else out
-        if self.list_result:
-            lines[:0] = []
-        lines.append(f"back.set_output({one}->storage());")
+        lines.append(f"{f'if (!{out}.empty()) ' if self.list_result else ''}back.set_output({one}->storage());")
         for k in self.node().outputs:
             lines.append(
                 f"back.output_like_[{k - 1}] = Storage(BlockRef(), {results[k]}->dtype(), {results[k]}->sizes());"
             )
         if self.list_result:
-            lines.append(
-                f"for (const TensorRef& t : {out})"
-                " back.output_like_.push_back(Storage(BlockRef(), t->dtype(), t->sizes()));"
-            )
+            lines.append(f"for (const TensorRef& t : {out})")
+            lines.append("  back.output_like_.push_back(Storage(BlockRef(), t->dtype(), t->sizes()));")
         recorded = {a.name for a in x.recorded}
         if x.list_node:
             lines += self.list_edges(recorded)
@@ -103,17 +99,14 @@ class NodePlanner(Formulas):
             if not self.is_result(n):
                 v = C.cpp_name(n)
                 lines.append(f"back.{n}_saved_.resize({v}.size());")
-                lines.append(
-                    f"for (std::size_t i = 0; i < {v}.size(); ++i) if ({v}[i]) back.{n}_saved_[i].save({v}[i]);"
-                )
+                lines.append(f"for (std::size_t i = 0; i < {v}.size(); ++i)")
+                lines.append(f"  if ({v}[i]) back.{n}_saved_[i].save({v}[i]);")
         if inplace:
             return lines
         diff = {r.name for r in x.o.diff_results}
         if self.list_result:
-            lines.append(
-                f"for (std::size_t i = 0; i < {out}.size(); ++i)"
-                f" wiring::attach({out}[i], NodeRef::share(&back), std::uint32_t(i));"
-            )
+            lines.append(f"for (std::size_t i = 0; i < {out}.size(); ++i)")
+            lines.append(f"  wiring::attach({out}[i], NodeRef::share(&back), std::uint32_t(i));")
         elif self.multi:
             for k, r in enumerate(x.results):
                 if r.name in diff:
@@ -203,8 +196,8 @@ class NodePlanner(Formulas):
         if self.list_result:
             return [
                 f"std::vector<{world}> g(grad_outputs.size());",
-                "for (std::size_t i = 0; i < g.size(); ++i)"
-                " g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));",
+                "for (std::size_t i = 0; i < g.size(); ++i)",
+                "  g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));",
             ]
         if not self.multi:
             if not used:
@@ -255,8 +248,8 @@ class NodePlanner(Formulas):
         return [
             f"std::vector<{world}> parts_{a.name} = {call};",
             f"for (std::size_t k = 0; k < parts_{a.name}.size(); ++k)",
-            f"  if (needs(*this, {at}))"
-            f" grads[{at}] = fit(std::move(parts_{a.name}[k]), {a.name}_shapes_[k], {a.name}_dtypes_[k]);",
+            f"  if (needs(*this, {at}))",
+            f"    grads[{at}] = fit(std::move(parts_{a.name}[k]), {a.name}_shapes_[k], {a.name}_dtypes_[k]);",
         ]
 
     def loop_operand(self, n: str) -> str:
@@ -274,7 +267,10 @@ class NodePlanner(Formulas):
                 return "g" if not self.multi else f"g_{i.of}"
             case "tensor":
                 k = self.slots.tensors.index(i.of)
-                value = f"saved({k})" if world == "Storage" else f"saved_tensor({k})"
+                # A result without a derivative has no history to come back with.
+                plain = self.is_result(i.of) and i.of not in {r.name for r in x.o.diff_results}
+                graph = f"wiring::wrap(saved({k}))" if plain else f"saved_tensor({k})"
+                value = f"saved({k})" if world == "Storage" else graph
                 return f"has_{i.of}_ ? {world}({value}) : {world}()" if self.optional(i.of) else value
             case "list":
                 return f"unsaved<{world}>(*this, {i.of}_saved_, {C.string_literal(i.of)}, {self.first_edge(i.of)})"

@@ -293,7 +293,7 @@ class Forward:
                 else "wiring::wrap(std::move(s))"
             )
             body.append(f"std::vector<TensorRef> {names_[0]};")
-            body.append(f"for (Storage& s : {memory}) {names_[0]}.push_back({one});")
+            body += [f"for (Storage& s : {memory})", f"  {names_[0]}.push_back({one});"]
         elif base:
             body.append(f"TensorRef {names_[0]} = view_or_wrap({base}, {memory}, {op});")
         else:
@@ -303,7 +303,8 @@ class Forward:
             body += ["  " + s for s in record]
             body.append("}")
             if set_tangent:
-                body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()}) {set_tangent};")
+                body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
+                body.append(f"  {set_tangent};")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
 

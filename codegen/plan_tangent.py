@@ -132,7 +132,7 @@ class Backward(NodePlanner):
             t = C.cpp_name(a.name)
             args = [f"wiring::tangent({t})" if b.name == a.name else self.primal(b) for b in self.x.sig.args]
             call = f"{self.x.call(self.x.fn)}({', '.join(args)})"
-            lines.append(f"if (wiring::tangent({t})) sum = plus(std::move(sum), {call});")
+            lines += [f"if (wiring::tangent({t}))", f"  sum = plus(std::move(sum), {call});"]
         return [*lines, f"wiring::set_tangent({v}, as_tangent(std::move(sum), {v}));"]
 
     def forward_input(self, i: Input) -> str:
@@ -172,7 +172,7 @@ class Backward(NodePlanner):
             name = f"{x.base}_tangent_{a.name}"
             tf = self.tangent_function(name, a, self.product(node, Name("t"), node))
             inputs = ", ".join([*(self.forward_input(i) for i in tf.inputs if i.kind != "t"), f"wiring::tangent({t})"])
-            lines.append(f"if (wiring::tangent({t})) sum = plus(std::move(sum), {name}({inputs}));")
+            lines += [f"if (wiring::tangent({t}))", f"  sum = plus(std::move(sum), {name}({inputs}));"]
         return [*lines, f"wiring::set_tangent({v}, as_tangent(std::move(sum), {v}));"]
 
     def tangent_function(self, name: str, a: Arg, node: Node) -> Formula:
@@ -205,7 +205,10 @@ class Backward(NodePlanner):
                 name = f"{x.base}_tangent_{a.name}{suffix}"
                 tf = self.tangent_function(name, a, formula.node)
                 inputs = ", ".join([*(self.forward_input(i) for i in tf.inputs), f"wiring::tangent({t})"])
-                lines.append(f"if (wiring::tangent({t})) sum{suffix} = plus(std::move(sum{suffix}), {name}({inputs}));")
+                lines += [
+                    f"if (wiring::tangent({t}))",
+                    f"  sum{suffix} = plus(std::move(sum{suffix}), {name}({inputs}));",
+                ]
             lines.append(f"wiring::set_tangent({v}, as_tangent(std::move(sum{suffix}), {v}));")
         return lines
 

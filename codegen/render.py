@@ -50,7 +50,7 @@ def definition(f: Function) -> str:
 
 
 def wrapped(line: str) -> str:
-    """A line of C++ broken after commas and before operators where it is too long; continuations are indented by four."""
+    """A line of C++ broken after commas and before operators where it is too long; continuations indented by four."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     out = []
     while len(line) > WIDTH:
