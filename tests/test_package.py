@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import tensorplay
 
 PACKAGE = Path(tensorplay.__file__).parent
