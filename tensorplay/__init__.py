@@ -1,0 +1,48 @@
+"""tensorplay: differentiable tensors whose every op is one entry of a YAML file."""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from . import _C
+from ._C import *  # noqa: F403  types, dtypes, modes and creation
+from ._C import functions as _functions
+
+__version__ = "0.1.0"
+
+for _name in ("functions", "fft", "internal", "linalg", "nn_functional", "random", "special"):
+    globals().pop(_name, None)  # tables of the binary; the packages of those names stand over them
+
+globals().update({_name: getattr(_functions, _name) for _name in dir(_functions) if not _name.startswith("_")})
+
+import math as _math  # noqa: E402
+
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+long, double, float, half = int64, float64, float32, float16  # noqa: F405  PyTorch's short names of dtypes
+short, int, cfloat, cdouble = int16, int32, complex64, complex128  # noqa: F405
+
+from . import autograd  # noqa: E402
+
+_LAZY = ("fft", "func", "linalg", "memory", "nn", "random", "special", "testing", "utils", "array_api", "library")
+_LAZY_NAMES = {
+    "set_printoptions": "_printing", "finfo": "_numeric_limits", "iinfo": "_numeric_limits", "autocast": "amp", "vmap": "func",
+    "save": "_files", "load": "_files",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    # Loaded when first asked for, so that importing tensorplay takes milliseconds.
+    if name in _LAZY_NAMES:
+        value = getattr(_importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    elif name in _LAZY or name == "amp":
+        value = _importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})

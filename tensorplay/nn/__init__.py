@@ -1,0 +1,5 @@
+"""Functions for networks."""
+
+from . import functional
+
+__all__ = ["functional"]
