@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result: int = args.run(args)
         return result
+    except Refused as e:
+        return _fail(e.diags)
     except PlanError as e:
         return _fail(e.diags)
     except BrokenPipeError:  # `codegen list | head`
@@ -104,14 +106,31 @@ def write(args: argparse.Namespace) -> int:
 def _write(file: OpFile, out: str, quiet: bool) -> int:
     from .write import write as write_files
 
-    report = write_files(pipeline.outputs(file), Path(out))
+    report = write_files(_outputs(file), Path(out))
     if not quiet:
         print(report)
     return 0
 
 
+class Refused(Exception):
+    """Diagnostics of a stage behind the model."""
+
+    def __init__(self, diags: Diagnostics) -> None:
+        super().__init__()
+        self.diags = diags
+
+
+def _outputs(file: OpFile) -> Mapping[str, str]:
+    from .plan import PlanError
+
+    try:
+        return pipeline.outputs(file)
+    except PlanError as e:
+        raise Refused(e.diags) from None
+
+
 def check(args: argparse.Namespace) -> int:
-    file, diags, skipped = pipeline.checked(args.ops, kernels=not args.draft)
+    file, diags, skipped = pipeline.checked(args.ops, draft=args.draft, unreached=True)
     if diags:
         return _fail(diags)
     if args.verbose:
@@ -120,7 +139,7 @@ def check(args: argparse.Namespace) -> int:
     if not args.entries:
         from .write import diff
 
-        text = diff(pipeline.outputs(file), Path(args.out))
+        text = diff(_outputs(file), Path(args.out))
         if text:
             print(text)
             suffix = "" if args.ops == "ops.yaml" else f" --ops {args.ops} --out {args.out}"
@@ -198,7 +217,7 @@ def mutate(args: argparse.Namespace) -> int:
     file, diags, _ = pipeline.checked(args.ops, numeric=False)
     if diags:
         return _fail(diags)
-    mutated, done = mutate_file(file, args.seed)
+    mutated, done = mutate_file(file, args.seed, pipeline.renders(file))
     if not args.dry:
         _write(mutated, args.out, quiet=True)
     if args.json:

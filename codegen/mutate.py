@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,19 +22,23 @@ from .model import Deriv, Diff, Entry, Formula, OpFile, Overload
 from .reference import World, elementwise_inputs, rng_for
 
 
-def mutate_file(file: OpFile, seed: int) -> tuple[OpFile, dict[str, str]]:
-    """Every entry that has a formula carries one mutation; also what was done to each."""
+Accept = Callable[[Entry], bool]
+
+
+def mutate_file(file: OpFile, seed: int, accept: Accept = lambda _: True) -> tuple[OpFile, dict[str, str]]:
+    """Every entry that has a formula carries one mutation; also what was done to each. `accept`: whether it compiles."""
     world = World(file)
     entries, done = [], {}
     for e in file.entries:
-        mutated = mutate(e, world, seed)
+        with np.errstate(all="ignore"):
+            mutated = mutate(e, world, seed, accept)
         entries.append(mutated[0] if mutated else e)
         if mutated:
             done[e.op] = mutated[1]
     return replace(file, entries=tuple(entries)), done
 
 
-def mutate(e: Entry, world: World, seed: int) -> tuple[Entry, str] | None:
+def mutate(e: Entry, world: World, seed: int, accept: Accept = lambda _: True) -> tuple[Entry, str] | None:
     """The entry with one formula mutated, and the description. None where it has no formula."""
     rng = random.Random(seed * 1_000_003 + zlib.crc32(e.op.encode()))
     # A derivative is the harder test: values are compared in every test, so they come second.
@@ -46,11 +51,10 @@ def mutate(e: Entry, world: World, seed: int) -> tuple[Entry, str] | None:
     else:
         places = [*places, *others]
     for where, o, f in places:
-        found = _choose(e, o, where, f, world, rng)
-        if found is not None:
-            what, node = found
-            label = f"{where}: {what} ({to_text(f.node)} -> {to_text(node)})"
-            return _with(e, o, where, Formula(to_text(node), node, f.loc)), label
+        for what, node in _choices(e, o, where, f, world, rng):
+            mutated = _with(e, o, where, Formula(to_text(node), node, f.loc))
+            if accept(mutated):
+                return mutated, f"{where}: {what} ({to_text(f.node)} -> {to_text(node)})"
     return None
 
 
@@ -72,7 +76,7 @@ def _values(e: Entry) -> list[tuple[str, Overload, Formula]]:
     return out
 
 
-def _choose(e: Entry, o: Overload, where: str, f: Formula, world: World, rng: random.Random) -> edits.Edit | None:
+def _choices(e: Entry, o: Overload, where: str, f: Formula, world: World, rng: random.Random) -> Iterator[edits.Edit]:
     tensors = [a.name for a in o.sig.args if a.type.is_tensor]
     scope = tensors + [r.name for r in o.sig.results] if where.startswith("derivative") else tensors
     kinds = [
@@ -83,8 +87,7 @@ def _choose(e: Entry, o: Overload, where: str, f: Formula, world: World, rng: ra
         rng.shuffle(group)
         for edit in group[:6]:
             if _visible(e, o, f.node, edit[1], world, where):
-                return edit
-    return None
+                yield edit
 
 
 def _visible(e: Entry, o: Overload, before: Node, after: Node, world: World, where: str) -> bool:

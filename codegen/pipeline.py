@@ -5,13 +5,12 @@ The stages behind the model: plan.plan(OpFile) -> Plan, render.render(Plan) -> {
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from . import check, markers
 from .errors import Diagnostics
-from .model import OpFile
+from .model import Entry, OpFile
 from .resolve import check_kernels, load
 
 
@@ -20,17 +19,22 @@ def root_of(ops: Path) -> Path | None:
     return ops.parent if (ops.parent / "csrc").is_dir() else None
 
 
-def checked(ops: str, numeric: bool = True, kernels: bool = False) -> tuple[OpFile, Diagnostics, list[str]]:
-    """Load and check. Also what could not be checked numerically. `kernels` asks that headers and entries agree."""
+def checked(
+    ops: str, numeric: bool = True, draft: bool = False, unreached: bool = False
+) -> tuple[OpFile, Diagnostics, list[str]]:
+    """Load and check. Also what could not be checked numerically.
+
+    `draft`: kernels and named rules need not be declared yet. `unreached`: kernels that no entry names are faults too.
+    """
     root = root_of(Path(ops).resolve())
     declared = markers.scan(root) if root else markers.Declared()
-    if not kernels:
-        declared = replace(declared, kernels={}, batches={})
+    if draft:
+        declared = markers.Declared(shapes=declared.shapes)
     file, diags = load(ops, declared)
     skipped: list[str] = []
     if numeric and not diags:
         skipped = check.run(file, diags)
-    if kernels and not diags and root:
+    if unreached and not diags and root and not draft:
         check_kernels(file, diags, declared)
     return file, diags, skipped
 
@@ -41,3 +45,19 @@ def outputs(file: OpFile) -> Mapping[str, str]:
     from .render import render
 
     return render(plan(file))  # type: ignore[no-any-return]
+
+
+def renders(file: OpFile) -> Callable[[Entry], bool]:
+    """Whether an entry that takes the place of one of file's has a C++ form."""
+    from .plan import PlanError, declared_kernels, plan
+
+    kernels = declared_kernels(file.path)
+
+    def accept(e: Entry) -> bool:
+        try:
+            plan(OpFile(file.path, file.schema, (e,), file.source), kernels, file)
+        except PlanError:
+            return False
+        return True
+
+    return accept
