@@ -206,7 +206,7 @@ struct ArrayView {
   PyObject_HEAD
   Storage storage;
 };
-PyTypeObject ArrayViewType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject ArrayViewType = {};
 
 PyObject* array_interface(PyObject* self, void*) {
   const Storage& s = reinterpret_cast<ArrayView*>(self)->storage;

@@ -7,9 +7,9 @@
 
 namespace tp::python {
 
-PyTypeObject DtypeType = {PyVarObject_HEAD_INIT(nullptr, 0)};
-PyTypeObject DeviceType = {PyVarObject_HEAD_INIT(nullptr, 0)};
-PyTypeObject SizeType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject DtypeType = {};
+PyTypeObject DeviceType = {};
+PyTypeObject SizeType = {};
 
 namespace {
 

@@ -182,7 +182,7 @@ PyMethodDef head_methods[] = {
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "apply(*args, **kwargs)\n--\n\nRuns forward and gives its outputs their history."},
     {}};
-PyTypeObject HeadType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject HeadType = {};
 
 template <class F>
 PyCFunction fastcall(F f) {

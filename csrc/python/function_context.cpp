@@ -8,7 +8,7 @@
 
 namespace tp::python {
 
-PyTypeObject FunctionBaseType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject FunctionBaseType = {};
 
 PyObject* node_getattr(PyObject* self, PyObject* name);
 PyObject* saved_tuple(Node& n);

@@ -13,7 +13,7 @@ struct GeneratorObject {
   Generator* generator;
   bool owned;
 };
-PyTypeObject GeneratorType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject GeneratorType = {};
 GeneratorObject* as_generator(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
 
 std::uint64_t seed_from(PyObject* o) {

@@ -121,7 +121,7 @@ struct HandleObject {
   std::uint64_t id;
   PyObject* weak;
 };
-PyTypeObject HandleType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject HandleType = {};
 HandleObject* as_handle(PyObject* o) { return reinterpret_cast<HandleObject*>(o); }
 
 PyObject* handle_remove(PyObject* self, PyObject*) {

@@ -21,10 +21,7 @@ struct ModeObject {
   std::vector<std::uint64_t>* older;    // full words, when one object is entered more than 16 deep
 };
 
-PyTypeObject types[4] = {{PyVarObject_HEAD_INIT(nullptr, 0)},
-                         {PyVarObject_HEAD_INIT(nullptr, 0)},
-                         {PyVarObject_HEAD_INIT(nullptr, 0)},
-                         {PyVarObject_HEAD_INIT(nullptr, 0)}};
+PyTypeObject types[4] = {};
 ModeObject* as_mode(PyObject* o) { return reinterpret_cast<ModeObject*>(o); }
 
 constexpr std::uint64_t pack(std::uint32_t word) {

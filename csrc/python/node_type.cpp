@@ -9,7 +9,7 @@
 
 namespace tp::python {
 
-PyTypeObject NodeType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject NodeType = {};
 
 namespace {
 
@@ -156,7 +156,7 @@ struct SavedObject {
   PyObject* node;
   std::size_t slot;
 };
-PyTypeObject SavedType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject SavedType = {};
 
 void saved_dealloc(PyObject* o) {
   Py_XDECREF(reinterpret_cast<SavedObject*>(o)->node);

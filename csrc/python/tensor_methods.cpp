@@ -158,7 +158,7 @@ PyObject* iterator_next(PyObject* o) {
   return guarded([&] { return wrap(ops::select(tensor_of(it->tensor), 0, it->at++)); });
 }
 PyTypeObject* iterator_type() {
-  static PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  static PyTypeObject type = {};
   if (!type.tp_name) {
     type.tp_name = "tensorplay._TensorIterator";
     type.tp_basicsize = sizeof(Iterator);

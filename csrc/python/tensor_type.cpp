@@ -5,7 +5,7 @@
 
 namespace tp::python {
 
-PyTypeObject TensorType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject TensorType = {};
 
 namespace {
 

@@ -95,6 +95,7 @@ void add_object(PyObject* module, const char* name, PyObject* object) {
 }
 
 void ready(PyTypeObject& type) {
+  Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);  // static and zeroed until now
   if (PyType_Ready(&type) < 0) host_error();
 }
 
