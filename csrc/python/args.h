@@ -325,7 +325,7 @@ class Registry {
   unaryfunc unary_[int(Slot::Count)] = {};
 };
 
-/// Generated (generated/cpp/bind/index.cpp).
+/// Generated (generated/cpp/bind/registry.cpp).
 void register_all(Registry& r);
 
 }  // namespace tp::python
