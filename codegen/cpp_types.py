@@ -142,6 +142,8 @@ def number_literal(v: int | float) -> str:
 
 def literal(v: Any, t: Type, world: str = "V") -> str:
     """A Python default as a C++ expression of the parameter's type."""
+    if v is None and t.base is Base.GENERATOR:
+        return "nullptr"
     if v is None:
         return f"{world}()" if t.base is Base.TENSOR else "std::nullopt"
     if t.is_list:
@@ -177,10 +179,14 @@ def scalar_literal(v: Any) -> str:
     return number_literal(v)
 
 
-def params_text(args: tuple[Arg, ...], world: str, suffix: dict[str, str] | None = None) -> str:
-    """Parameter list of a function over all arguments, in signature order."""
-    suffix = suffix or {}
-    return ", ".join(f"{param_type(a.type, world)} {cpp_name(a.name)}{suffix.get(a.name, '')}" for a in args)
+def params_text(args: tuple[Arg, ...], world: str, used: set[str] | None = None) -> str:
+    """Parameter list of a function over all arguments, in signature order; names outside `used` are left out."""
+    texts = []
+    for a in args:
+        name = cpp_name(a.name)
+        shown = f" {name}" if used is None or name in used else ""
+        texts.append(param_type(a.type, world) + shown)
+    return ", ".join(texts)
 
 
 def default_text(a: Arg) -> str:

@@ -12,6 +12,7 @@ from . import cpp_types as C
 from . import markers
 from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload
+from .plan_formulas import words
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
@@ -189,7 +190,9 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
             scope[name] = Value(var, v.type)
     if not single_last:
         body.append(f"return {{{', '.join(C.cpp_name(r.name) for r in x.results)}}};")
-    head = f"{C.result_type(x.results, 'V')} {x.base}_compose({C.params_text(x.sig.args, 'V')})"
+    # A kernel beside the formula may take arguments that the formula has no use for.
+    params = C.params_text(x.sig.args, "V", words(" ".join(body)))
+    head = f"{C.result_type(x.results, 'V')} {x.base}_compose({params})"
     return Function(head, tuple(body), template=True), used
 
 

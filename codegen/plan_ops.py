@@ -320,6 +320,18 @@ class Forward:
             return lines
         return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
+    def plain_kernel(self, memory: str) -> list[str]:
+        x = self.x
+        followed = [x.records(), f"(modes::any(modes::kForward) && {x.has_tangents()})"] if x.recorded else []
+        lines = [f"std::array<Storage, {len(x.results)}> results = {memory};"] if len(x.results) > 1 else []
+        wrapped = [f"wiring::wrap(std::move(results[{i}]))" for i in range(len(x.results))]
+        # A gradient that is not wanted comes back absent.
+        wrapped = [f"results[{i}].defined() ? {w} : TensorRef()" for i, w in enumerate(wrapped)]
+        lines.append(f"return {{{', '.join(wrapped)}}};" if len(x.results) > 1 else f"return wiring::wrap({memory});")
+        if not followed:
+            return lines
+        return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
+
     def inplace(self, record: list[str], after: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""
         x = self.x

@@ -5,6 +5,10 @@
 
 #include "kernels/vecmath.h"
 
+// For the loops that follow: T(1) of a complex type leaves the imaginary part zero; a product of bools is a conjunction.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wint-in-bool-context"
+
 namespace tp {
 namespace TP_ISA {
 
