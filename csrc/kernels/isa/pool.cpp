@@ -1,0 +1,116 @@
+// Pooling of one plane, tap by tap over whole output lines.
+#include "kernels/pool_table.h"
+
+#include "kernels/conv_walk.h"
+#include "kernels/isa/lanes.h"
+
+namespace tp {
+namespace TP_ISA {
+namespace {
+
+using conv_walk::Range;
+
+template <class T>
+TP_MATH T lowest() {
+  if constexpr (__is_same(T, int64_t))
+    return INT64_MIN;
+  else
+    return -m::detail::kInf<T>;
+}
+
+// A NaN wins over every number, as in the comparison of maximum; the first of equal elements stays.
+template <class T>
+TP_MATH void take_larger(T v, int32_t where, T* best, int32_t* at) {
+  const bool larger = v > *best || v != v;
+  *best = larger ? v : *best;
+  *at = larger ? where : *at;
+}
+
+/// The input index of the first tap of window o that is inside.
+TP_MATH int64_t first_inside(const ConvGeometry& g, int d, int64_t o) {
+  const int64_t before = conv_walk::at_least(0, g.padding[d] - o * g.stride[d]);
+  return conv_walk::input_at(g, d, o, conv_walk::ceil_div(before, g.dilation[d]));
+}
+
+template <class T>
+void max(const ConvGeometry& g, const T* x, T* out, int64_t* at, int32_t* room) {
+  const int64_t width = g.out[2], step = g.stride[2];
+  // Line by line: all taps of a line while it is in the first cache.
+  for (int64_t line = 0; line < g.lines(); ++line) {
+    T* __restrict best = out + line * width;
+    int32_t* __restrict where = room;
+    const int64_t od = line / g.out[1], oh = line % g.out[1];
+    // A window that holds nothing but -inf points at its first element.
+    const int64_t corner = (first_inside(g, 0, od) * g.in[1] + first_inside(g, 1, oh)) * g.in[2];
+    for (int64_t j = 0; j < width; ++j) {
+      best[j] = lowest<T>();
+      where[j] = int32_t(corner + first_inside(g, 2, j));
+    }
+    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+      const int64_t id = conv_walk::input_at(g, 0, od, kd);
+      if (id < 0 || id >= g.in[0]) continue;
+      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+        const int64_t ih = conv_walk::input_at(g, 1, oh, kh);
+        if (ih < 0 || ih >= g.in[1]) continue;
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
+          const Range w = conv_walk::inside(g, 2, kw, 0, width);
+          const int64_t start = (id * g.in[1] + ih) * g.in[2] + conv_walk::input_at(g, 2, w.lo, kw);
+          const T* __restrict from = x + start;
+          T* __restrict b = best + w.lo;
+          int32_t* __restrict p = where + w.lo;
+          const int64_t n = w.hi - w.lo;
+          const int32_t first = int32_t(start), s = int32_t(step);
+          if (s == 1)
+            for (int64_t j = 0; j < n; ++j) take_larger(from[j], first + int32_t(j), b + j, p + j);
+          else if (s == 2)
+            for (int64_t j = 0; j < n; ++j) take_larger(from[2 * j], first + 2 * int32_t(j), b + j, p + j);
+          else
+            for (int64_t j = 0; j < n; ++j) take_larger(from[j * s], first + s * int32_t(j), b + j, p + j);
+        }
+      }
+    }
+    int64_t* __restrict to = at + line * width;
+    for (int64_t j = 0; j < width; ++j) to[j] = where[j];
+  }
+}
+
+template <class T>
+void sum(const ConvGeometry& g, const T* x, T* out) {
+  const int64_t width = g.out[2], s = g.stride[2];
+  for (int64_t i = 0; i < g.out_plane(); ++i) out[i] = T(0);
+  conv_walk::over_taps(g, [=](int64_t line, int64_t at, int64_t, Range w) {
+    T* __restrict to = out + line * width + w.lo;
+    const T* __restrict from = x + at;
+    const int64_t n = w.hi - w.lo;
+    if (s == 1)
+      for (int64_t j = 0; j < n; ++j) to[j] += from[j];
+    else if (s == 2)
+      for (int64_t j = 0; j < n; ++j) to[j] += from[2 * j];
+    else
+      for (int64_t j = 0; j < n; ++j) to[j] += from[j * s];
+  });
+}
+
+template <class T>
+void sum_back(const ConvGeometry& g, const T* slope, T* x) {
+  const int64_t width = g.out[2], s = g.stride[2];
+  conv_walk::over_taps(g, [=](int64_t line, int64_t at, int64_t, Range w) {
+    const T* __restrict from = slope + line * width + w.lo;
+    T* __restrict to = x + at;
+    const int64_t n = w.hi - w.lo;
+    if (s == 1)
+      for (int64_t j = 0; j < n; ++j) to[j] += from[j];
+    else
+      for (int64_t j = 0; j < n; ++j) to[j * s] += from[j];
+  });
+}
+
+}  // namespace
+
+extern const PoolTable pool_table;
+const PoolTable pool_table = {{max<float>, sum<float>, sum_back<float>},
+                              {max<double>, sum<double>, sum_back<double>},
+                              {max<int64_t>, sum<int64_t>, sum_back<int64_t>}};
+
+}  // namespace TP_ISA
+}  // namespace tp

@@ -1,0 +1,33 @@
+// Kernels of interpolation to a given size over one to three trailing dimensions of [N, C, ...]. `scale` holds, per
+// dimension, the factor the size came from (0 or an empty list: the ratio of the sizes).
+#pragma once
+#include <vector>
+
+#include "core/op_schema.h"
+#include "core/storage.h"
+
+namespace tp::kernels {
+
+/// exact: as "nearest-exact", which looks at the centre of an output element.
+// kernel: upsample_nearest
+TP_API Storage upsample_nearest(const OpSchema& op, const Storage& input, const Dims& size,
+                                const std::vector<double>& scale, bool exact);
+// kernel: upsample_nearest_slope
+TP_API Storage upsample_nearest_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
+                                      const std::vector<double>& scale, bool exact);
+/// Linear, bilinear or trilinear, by the number of dimensions.
+// kernel: upsample_linear
+TP_API Storage upsample_linear(const OpSchema& op, const Storage& input, const Dims& size,
+                               const std::vector<double>& scale, bool align_corners);
+// kernel: upsample_linear_slope
+TP_API Storage upsample_linear_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
+                                     const std::vector<double>& scale, bool align_corners);
+/// Cubic convolution with a = -0.75, over two dimensions.
+// kernel: upsample_bicubic
+TP_API Storage upsample_bicubic(const OpSchema& op, const Storage& input, const Dims& size,
+                                const std::vector<double>& scale, bool align_corners);
+// kernel: upsample_bicubic_slope
+TP_API Storage upsample_bicubic_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
+                                      const std::vector<double>& scale, bool align_corners);
+
+}  // namespace tp::kernels
