@@ -3,21 +3,27 @@
 
 #include <cstring>
 
+#include "core/block_count.h"
 #include "core/errors.h"
 #include "core/half_bits.h"
 
 namespace tp {
+
+std::uint64_t memory::blocks_freed = 0;
+
 namespace {
 
 constexpr std::size_t kHeader = (sizeof(Block) + 15) / 16 * 16;
 constexpr std::size_t kInlineBytes = memory::kSmallMax - kHeader;
 
 void free_inline(Block* b) {
+  ++memory::blocks_freed;
   const std::size_t total = kHeader + b->nbytes;
   b->~Block();
   memory::small_free(b, total);
 }
 void free_large(Block* b) {
+  ++memory::blocks_freed;
   memory::large_free(b->data, b->nbytes);
   b->~Block();
   memory::small_free(b, sizeof(Block));

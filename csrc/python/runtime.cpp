@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "autograd/dual_level.h"
+#include "core/block_count.h"
 #include "core/parallel_for.h"
 #include "kernels/loops.h"
 #include "ops/wiring.h"
@@ -58,10 +59,11 @@ PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads
 
 PyObject* memory_stats(PyObject*, PyObject*) {
   const memory::Stats s = memory::stats();
-  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", "in_use", static_cast<unsigned long long>(s.in_use), "cached",
+  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "in_use", static_cast<unsigned long long>(s.in_use), "cached",
                        static_cast<unsigned long long>(s.cached), "peak", static_cast<unsigned long long>(s.peak), "allocations",
                        static_cast<unsigned long long>(s.allocations), "blocks_made",
-                       static_cast<unsigned long long>(memory::blocks_made), "cache_limit",
+                       static_cast<unsigned long long>(memory::blocks_made), "blocks_live",
+                       static_cast<unsigned long long>(memory::blocks_live()), "cache_limit",
                        static_cast<unsigned long long>(memory::cache_limit()));
 }
 PyObject* memory_reset_peak(PyObject*, PyObject*) {
