@@ -26,16 +26,16 @@ TP_API Storage arange(const OpSchema& op, const Scalar& start, const Scalar& end
 // kernel: linspace
 TP_API Storage linspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps,
                         std::optional<Dtype> dtype);
-// kernel: logspace
+// kernel: logspace (internal)
 TP_API Storage logspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps, double base,
                         std::optional<Dtype> dtype);
 // kernel: eye
 TP_API Storage eye(const OpSchema& op, std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 /// [2, count]: rows and columns of the lower triangle of a row x col matrix.
-// kernel: tril_indices
+// kernel: tril_indices (internal)
 TP_API Storage tril_indices(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
                             std::optional<Dtype> dtype);
-// kernel: triu_indices
+// kernel: triu_indices (internal)
 TP_API Storage triu_indices(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
                             std::optional<Dtype> dtype);
 

@@ -19,7 +19,7 @@ TP_API Storage gather(const OpSchema& op, const Storage& input, std::int64_t dim
 // kernel: index_select
 TP_API Storage index_select(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index);
 /// Elements of the flattened input; negative indices count from the end.
-// kernel: take
+// kernel: take (internal)
 TP_API Storage take(const OpSchema& op, const Storage& input, const Storage& index);
 /// Rows of weight, [...] to [..., width].
 // kernel: embedding
@@ -51,7 +51,7 @@ TP_API Storage scatter_add(const OpSchema& op, const Storage& input, std::int64_
 // kernel: scatter_add_
 TP_API void scatter_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& src);
 /// reduce: sum, prod, mean, amax or amin.
-// kernel: scatter_reduce
+// kernel: scatter_reduce (internal)
 TP_API Storage scatter_reduce(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
                               const Storage& src, std::string_view reduce, bool include_self);
 // kernel: index_add
@@ -60,17 +60,17 @@ TP_API Storage index_add(const OpSchema& op, const Storage& input, std::int64_t 
 // kernel: index_add_
 TP_API void index_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index, const Storage& source,
                        const Scalar& alpha);
-// kernel: index_copy
+// kernel: index_copy (internal)
 TP_API Storage index_copy(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
                           const Storage& source);
-// kernel: index_copy_
+// kernel: index_copy_ (internal)
 TP_API void index_copy_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index,
                         const Storage& source);
 /// `value` is 0-d.
-// kernel: index_fill
+// kernel: index_fill (internal)
 TP_API Storage index_fill(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
                           const Storage& value);
-// kernel: index_fill_
+// kernel: index_fill_ (internal)
 TP_API void index_fill_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage& index,
                         const Storage& value);
 
@@ -89,11 +89,11 @@ TP_API Storage nonzero(const OpSchema& op, const Storage& input);
 // kernel: masked_select
 TP_API Storage masked_select(const OpSchema& op, const Storage& input, const Storage& mask);
 /// True places take the elements of source in order; there must be enough.
-// kernel: masked_scatter
+// kernel: masked_scatter (internal)
 TP_API Storage masked_scatter(const OpSchema& op, const Storage& input, const Storage& mask, const Storage& source);
 // kernel: one_hot
 TP_API Storage one_hot(const OpSchema& op, const Storage& input, std::int64_t num_classes);
-// kernel: bincount
+// kernel: bincount (internal)
 TP_API Storage bincount(const OpSchema& op, const Storage& input, const Storage& weights, std::int64_t minlength);
 
 }  // namespace tp::kernels

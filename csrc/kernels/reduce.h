@@ -12,7 +12,7 @@ namespace tp::kernels {
 
 // kernel: sum
 TP_API Storage sum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-// kernel: nansum
+// kernel: nansum (internal)
 TP_API Storage nansum(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim,
                       std::optional<Dtype> dtype);
 // kernel: mean

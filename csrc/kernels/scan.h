@@ -14,11 +14,11 @@ TP_API Storage cumsum(const OpSchema& op, const Storage& input, std::int64_t dim
 // kernel: cumprod
 TP_API Storage cumprod(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 /// (values, indices). Of equal elements the last one's position, as in PyTorch; a nan, once met, stays.
-// kernel: cummax
+// kernel: cummax (internal)
 TP_API std::array<Storage, 2> cummax(const OpSchema& op, const Storage& input, std::int64_t dim);
-// kernel: cummin
+// kernel: cummin (internal)
 TP_API std::array<Storage, 2> cummin(const OpSchema& op, const Storage& input, std::int64_t dim);
-// kernel: logcumsumexp
+// kernel: logcumsumexp (internal)
 TP_API Storage logcumsumexp(const OpSchema& op, const Storage& input, std::int64_t dim);
 
 }  // namespace tp::kernels

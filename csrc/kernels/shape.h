@@ -16,7 +16,7 @@ TP_API Storage stack(const OpSchema& op, std::span<const Storage> tensors, std::
 // kernel: repeat
 TP_API Storage repeat(const OpSchema& op, const Storage& input, const Dims& repeats);
 /// Like repeat, but missing leading dims count as 1 on either side.
-// kernel: tile
+// kernel: tile (internal)
 TP_API Storage tile(const OpSchema& op, const Storage& input, const Dims& dims);
 // kernel: flip
 TP_API Storage flip(const OpSchema& op, const Storage& input, const Dims& dims);
@@ -28,7 +28,7 @@ TP_API Storage tril(const OpSchema& op, const Storage& input, std::int64_t diago
 // kernel: triu
 TP_API Storage triu(const OpSchema& op, const Storage& input, std::int64_t diagonal);
 /// The last dimension laid on the diagonal of two new ones.
-// kernel: diag_embed
+// kernel: diag_embed (internal)
 TP_API Storage diag_embed(const OpSchema& op, const Storage& input, std::int64_t offset, std::int64_t dim1,
                           std::int64_t dim2);
 

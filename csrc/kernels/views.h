@@ -21,12 +21,12 @@ TP_API Storage movedim(const OpSchema& op, const Storage& input, const Dims& sou
 // kernel: t
 TP_API Storage t(const OpSchema& op, const Storage& input);
 /// All dimensions reversed.
-// kernel: numpy_T
+// kernel: numpy_T (internal)
 TP_API Storage numpy_T(const OpSchema& op, const Storage& input);
-// kernel: mT
+// kernel: mT (internal)
 TP_API Storage mT(const OpSchema& op, const Storage& input);
 /// mT; of a complex tensor, a conjugated copy.
-// kernel: mH
+// kernel: mH (internal)
 TP_API Storage mH(const OpSchema& op, const Storage& input);
 
 // ---- sizes
@@ -34,7 +34,7 @@ TP_API Storage mH(const OpSchema& op, const Storage& input);
 TP_API Storage reshape(const OpSchema& op, const Storage& input, const Dims& shape);
 // kernel: view
 TP_API Storage view(const OpSchema& op, const Storage& input, const Dims& size);
-// kernel: flatten
+// kernel: flatten (internal)
 TP_API Storage flatten(const OpSchema& op, const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 // kernel: unflatten
 TP_API Storage unflatten(const OpSchema& op, const Storage& input, std::int64_t dim, const Dims& sizes);
@@ -60,7 +60,7 @@ TP_API Storage narrow(const OpSchema& op, const Storage& input, std::int64_t dim
 TP_API Storage diagonal(const OpSchema& op, const Storage& input, std::int64_t offset, std::int64_t dim1,
                         std::int64_t dim2);
 /// Windows of `size` along `dimension`, every `step`, as a new last dimension.
-// kernel: unfold
+// kernel: unfold (internal)
 TP_API Storage unfold(const OpSchema& op, const Storage& input, std::int64_t dimension, std::int64_t size,
                       std::int64_t step);
 // kernel: as_strided
@@ -76,32 +76,32 @@ TP_API std::vector<Storage> split_with_sizes(const OpSchema& op, const Storage& 
 // kernel: chunk
 TP_API std::vector<Storage> chunk(const OpSchema& op, const Storage& input, std::int64_t chunks, std::int64_t dim);
 /// `sections` parts whose sizes differ by at most one.
-// kernel: tensor_split
+// kernel: tensor_split (internal)
 TP_API std::vector<Storage> tensor_split(const OpSchema& op, const Storage& input, std::int64_t sections,
                                          std::int64_t dim);
 /// Parts between the given indices.
-// kernel: tensor_split_indices
+// kernel: tensor_split_indices (internal)
 TP_API std::vector<Storage> tensor_split_indices(const OpSchema& op, const Storage& input, const Dims& indices,
                                                  std::int64_t dim);
 
 // ---- complex parts
-// kernel: real
+// kernel: real (internal)
 TP_API Storage real(const OpSchema& op, const Storage& input);
-// kernel: imag
+// kernel: imag (internal)
 TP_API Storage imag(const OpSchema& op, const Storage& input);
-// kernel: view_as_real
+// kernel: view_as_real (internal)
 TP_API Storage view_as_real(const OpSchema& op, const Storage& input);
-// kernel: view_as_complex
+// kernel: view_as_complex (internal)
 TP_API Storage view_as_complex(const OpSchema& op, const Storage& input);
 
 // ---- a copy of `input` with the part a view names replaced by `src`
-// kernel: select_scatter
+// kernel: select_scatter (internal)
 TP_API Storage select_scatter(const OpSchema& op, const Storage& input, const Storage& src, std::int64_t dim,
                               std::int64_t index);
-// kernel: slice_scatter
+// kernel: slice_scatter (internal)
 TP_API Storage slice_scatter(const OpSchema& op, const Storage& input, const Storage& src, std::int64_t dim,
                              std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
-// kernel: diagonal_scatter
+// kernel: diagonal_scatter (internal)
 TP_API Storage diagonal_scatter(const OpSchema& op, const Storage& input, const Storage& src, std::int64_t offset,
                                 std::int64_t dim1, std::int64_t dim2);
 // kernel: as_strided_scatter
@@ -119,7 +119,7 @@ TP_API Storage slice_backward(const OpSchema& op, const Storage& grad, const Dim
 TP_API Storage diagonal_backward(const OpSchema& op, const Storage& grad, const Dims& size, std::int64_t offset,
                                  std::int64_t dim1, std::int64_t dim2);
 /// Windows may overlap; their gradients add up.
-// kernel: unfold_backward
+// kernel: unfold_backward (internal)
 TP_API Storage unfold_backward(const OpSchema& op, const Storage& grad, const Dims& input_size, std::int64_t dimension,
                                std::int64_t size, std::int64_t step);
 
