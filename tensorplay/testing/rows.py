@@ -1,0 +1,122 @@
+"""Rows of the generated tests: an op as plain data, and how it is called and compared. Checks nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorplay as tp
+
+from .inputs import Sample
+
+
+@dataclass(frozen=True)
+class Form:
+    """One signature: (name, type[, default[, "kwonly"]]) of each argument, and the reference of its results."""
+
+    args: tuple[tuple[Any, ...], ...]
+    results: tuple[str, ...]  # "out", "out[]" for a list
+    diff: tuple[str, ...] = ()
+    zero: tuple[str, ...] = ()
+    diff_results: tuple[str, ...] | None = None
+    saved: tuple[str, ...] = ()
+    like: str = ""
+    kind: str = ""  # name | expr | mpmath
+    values: tuple[tuple[Any, ...], ...] = ()
+    tests: str = ""  # a file of hand-written tests that has the values
+
+
+@dataclass(frozen=True)
+class Op:
+    """One entry of ops.yaml, as far as its tests need it."""
+
+    name: str
+    forms: list[Form]
+    home: str = ""
+    elementwise: bool = False
+    promote: str = "common"
+    dtypes: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    inplace: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    out: bool = False
+    view_of: str | None = None
+    python: bool = False
+    domains: dict[str, tuple[float, float]] = field(default_factory=dict)
+    edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    params: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    shapes: tuple[tuple[int, ...], ...] = ()
+    cases: tuple[dict[str, Any], ...] = ()
+    tol: float | None = None
+    skip: dict[str, str] = field(default_factory=dict)
+    special: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The public function; an internal op is found in the compiled module."""
+        place: Any = tp._C.internal if self.home == "internal" else tp
+        for part in self.home.split(".") if self.home not in ("", "internal") else ():
+            place = getattr(place, part)
+        return getattr(place, self.name)
+
+    def allows(self, dtype: str) -> bool:
+        return not self.dtypes or dtype in self.dtypes
+
+
+def tensor(value: Any, dtype: Any = None) -> Any:
+    """An array (or a list of them) as tensors; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        t = tp.tensor(value)
+        return t if dtype is None or value.dtype.kind in "biu" else t.to(dtype)
+    if isinstance(value, list):
+        return [tensor(v, dtype) for v in value]
+    return value
+
+
+def call(op: Op, s: Sample, given: dict[str, Any]) -> Any:
+    """The op on named arguments, positional ones by position."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, _, *rest in s.form.args:
+        if name not in given:
+            continue
+        if "kwonly" in rest[1:] or len(positional) < [a[0] for a in s.form.args].index(name):
+            named[name] = given[name]
+        else:
+            positional.append(given[name])
+    return op.function(*positional, **named)
+
+
+def results(value: Any) -> list[Any]:
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    return [value]
+
+
+def array(t: Any) -> np.ndarray[Any, Any]:
+    if not isinstance(t, tp.Tensor):
+        return np.asarray(t)
+    t = t.detach()
+    return np.asarray((t.to(tp.float32) if t.dtype == tp.bfloat16 else t).numpy())
+
+
+def tolerance(op: Op, dtype: str = "f64") -> tuple[float, float]:
+    loose = {"f64": 1e-10, "c128": 1e-10, "f32": 2e-5, "c64": 2e-5, "f16": 4e-3, "bf16": 3e-2}.get(dtype, 1e-10)
+    tol = max(loose, op.tol or 0.0)
+    return tol, tol
+
+
+def compare(op: Op, got: Any, want: Any, note: str, dtype: str = "f64") -> None:
+    rtol, atol = tolerance(op, dtype)
+    got_all, want_all = results(got), want if isinstance(want, list) else [want]
+    assert len(got_all) == len(want_all), f"{op.name}: {len(got_all)} results, the reference has {len(want_all)}"
+    for g, w in zip(got_all, want_all, strict=True):
+        a, w = array(g), np.asarray(w)
+        assert a.shape == w.shape, f"{op.name} {note}: sizes {a.shape}, the reference has {w.shape}"
+        if a.dtype.kind in "biu" and w.dtype.kind in "biu":
+            np.testing.assert_array_equal(a, w, err_msg=f"{op.name} {note}")
+        else:
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(a, w, rtol=rtol, atol=atol, equal_nan=True, err_msg=f"{op.name} {note}")

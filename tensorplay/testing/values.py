@@ -1,0 +1,164 @@
+"""Checks of values: against the reference, by shape, layout, dtype, at edges and singular points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorplay as tp
+
+from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, reference, samples
+from .rows import Op, array, call, compare, results, tensor
+
+
+def check_values(op: Op) -> None:
+    seen = 0
+    for s in samples(op):
+        want = reference(op, s)
+        if want is None:
+            continue
+        compare(op, call(op, s, {k: tensor(v) for k, v in s.given.items()}), want, s.text)
+        seen += 1
+    assert seen or not any(f.like for f in op.forms), f"{op.name}: no sample could be compared with its reference"
+
+
+def check_shapes(op: Op) -> None:
+    """0-d, empty and broadcast operands."""
+    for shapes in (((),), ((0,),), ((2, 0, 3),), ((2, 3), (3,), ()), ((2, 1), (1, 3), (2, 3)), ((3,), (4, 3), (1, 1))):
+        for s in samples(op, shapes=shapes, limit=1):
+            want = reference(op, s)
+            if want is not None:
+                compare(op, call(op, s, {k: tensor(v) for k, v in s.given.items()}), want, s.text)
+
+
+def check_layouts(op: Op) -> None:
+    """Transposed, stepped and reversed memory gives what contiguous memory gives."""
+    for s in samples(op, limit=2):
+        plain = [array(r) for r in results(call(op, s, {k: tensor(v) for k, v in s.given.items()}))]
+        for what, layout in (("transposed", _transposed), ("stepped", _stepped), ("reversed", _reversed)):
+            given = {k: layout(v) if isinstance(v, np.ndarray) else tensor(v) for k, v in s.given.items()}
+            for got, want in zip(results(call(op, s, given)), plain, strict=True):
+                np.testing.assert_allclose(
+                    array(got), want, rtol=1e-12, atol=1e-12, err_msg=f"{op.name}: {what} {s.text}"
+                )
+
+
+def _transposed(a: np.ndarray[Any, Any]) -> Any:
+    axes = tuple(range(a.ndim))[::-1]
+    return tp.tensor(np.ascontiguousarray(a.transpose(axes))).permute(axes) if a.ndim > 1 else tp.tensor(a)
+
+
+def _stepped(a: np.ndarray[Any, Any]) -> Any:
+    if a.ndim == 0:
+        return tp.tensor(a)
+    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
+    wide[..., ::2] = a
+    return tp.from_numpy(wide)[..., ::2]
+
+
+def _reversed(a: np.ndarray[Any, Any]) -> Any:
+    return tp.tensor(np.ascontiguousarray(a[..., ::-1])[..., ::-1]) if a.ndim else tp.tensor(a)
+
+
+def check_dtypes(op: Op) -> None:
+    """A dtype the entry takes works and gives the promised dtype; one it does not take is a TypeError by name."""
+    form = op.forms[0]
+    for name in (*INTEGERS, *FLOATS, *COMPLEX):
+        for s in samples(op, dtype=name, limit=1, only=form):
+            given = {
+                k: tensor(v, getattr(tp, FLOATS.get(name) or COMPLEX.get(name, ""), None)) for k, v in s.given.items()
+            }
+            if op.dtypes and not op.allows(name):
+                if name in INTEGERS and op.promote.startswith("float"):
+                    continue  # becomes the default float
+                try:
+                    call(op, s, given)
+                except TypeError as e:
+                    assert op.name in str(e), f"{op.name} on {name}: the message does not name the op: {e}"
+                    continue
+                raise AssertionError(f"{op.name} took {name}, which its entry does not list")
+            try:
+                got = call(op, s, given)
+            except TypeError as e:
+                assert not op.dtypes and op.name in str(e), f"{op.name} on {name}: {e}"
+                continue  # its formula has no form for the type
+            want = reference(op, s)
+            if want is not None and name not in ("u8", "i8", "i16", "i32", "bool"):
+                compare(op, got, want, f"on {name}", name if name not in INTEGERS else "f32")
+            promised = _promised(op, name)
+            if promised is not None and isinstance(got, tp.Tensor):
+                assert got.dtype == promised, f"{op.name} on {name}: {got.dtype}, promised {promised}"
+
+
+def _promised(op: Op, name: str) -> Any:
+    own = getattr(tp, {**INTEGERS, **FLOATS, **COMPLEX}[name])
+    real = {"c64": tp.float32, "c128": tp.float64}.get(name, own)
+    match op.promote:
+        case "common" | "input":
+            return own if name != "bool" else None
+        case "bool":
+            return tp.bool
+        case "float":
+            return own if name not in INTEGERS else tp.get_default_dtype()
+        case "real":
+            return real if name != "bool" else None
+        case "float_real":
+            return real if name not in INTEGERS else tp.get_default_dtype()
+    return None
+
+
+def check_edges(op: Op) -> None:
+    for arg, points in op.edges.items():
+        for s in samples(op, limit=3):
+            given = dict(s.given)
+            names = [arg] if arg else [n for n in given if isinstance(given[n], np.ndarray)]
+            for n in names:
+                if n in given and isinstance(given[n], np.ndarray) and given[n].dtype.kind == "f":
+                    edge = s.replace(
+                        {
+                            k: np.full(len(points), v.ravel()[0]) if isinstance(v, np.ndarray) else v
+                            for k, v in given.items()
+                        }
+                    )
+                    edge.given[n] = np.asarray(points, dtype=given[n].dtype)
+                    with np.errstate(all="ignore"):
+                        want = reference(op, edge)
+                    if want is not None:
+                        compare(
+                            op,
+                            call(op, edge, {k: tensor(v) for k, v in edge.given.items()}),
+                            want,
+                            f"at {n} = {points}",
+                        )
+
+
+def check_special(op: Op) -> None:
+    """The rows of `special`: values and partial derivatives decided in the entry."""
+    for row in op.special:
+        form = next(
+            f
+            for f in op.forms
+            if all(k in {a[0] for a in f.args} for k in row if not k.startswith("d_") and k not in f.results)
+        )
+        types = argument_types(form)
+        given: dict[str, Any] = {}
+        leaves: dict[str, Any] = {}
+        for name, value in row.items():
+            if name in types and types[name].startswith("Tensor"):
+                # A point of one element: 0-d tensors would leave reductions and broadcasting out.
+                leaves[name] = tp.tensor([value], dtype=tp.complex128 if isinstance(value, complex) else tp.float64)
+                leaves[name].requires_grad_(f"d_{name}" in row)
+                given[name] = leaves[name]
+            elif name in types:
+                given[name] = value
+        out = call(op, Sample(form, {}), given)
+        for name, want in row.items():
+            if name in form.results:
+                np.testing.assert_allclose(
+                    array(out)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name} at {row}"
+                )
+            elif name.startswith("d_") and name[2:] in leaves:
+                (got,) = tp.autograd.grad(out.sum(), [leaves[name[2:]]], retain_graph=True)
+                np.testing.assert_allclose(
+                    array(got)[0], want, rtol=1e-12, equal_nan=True, err_msg=f"{op.name}, {name} at {row}"
+                )
