@@ -28,7 +28,7 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
         return
     if e.family.name == "random":
         return
-    covered: set[int] = set()
+    covered: dict[int, set[str]] = {}  # overload -> arguments that a case gives
     declared_integers(e, diags)
     for i, case in enumerate(cases_of(e)):
         rng = rng_for(f"{e.op}/{i}")
@@ -38,7 +38,7 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             text = f"op '{e.op}': case {i + 1} of test fits no overload"
             diags.add("E207", e.test.loc, text, "give every required argument", notes)
             continue
-        covered.add(picked[0].index)
+        covered.setdefault(picked[0].index, set()).update(k for k, v in picked[1].items() if v is not None)
         _CaseCheck(e, picked[0], picked[1], diags, world, skipped, rng, i).run()
         takes_complex = "c128" in e.dtypes if e.dtypes else e.elementwise or e.family.name in _COMPLEX_FAMILIES
         if takes_complex and any(isinstance(v, np.ndarray) and v.dtype == np.float64 for v in picked[1].values()):
@@ -51,6 +51,10 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             args = ", ".join(f"{a.name}: ..." for a in o.sig.args if a.required)
             text = f"op '{e.op}': no test case checks the formulas of {o.sig.text}"
             diags.add("E105", o.sig.loc, text, f"test: {{cases: [{{{args}}}]}}")
+        for name, d in o.deriv.items():
+            if o.index in covered and name not in covered[o.index] and d.kind is Diff.FORMULA and d.formula:
+                text = f"op '{e.op}': no test case of {o.sig.text} gives '{name}', so its formula is not checked"
+                diags.add("E105", d.formula.loc, text, f"add {name}: [...] to a case", [(e.test.loc, "the cases")])
 
 
 def declared_integers(e: Entry, diags: Diagnostics) -> None:

@@ -148,11 +148,76 @@ def native_batch_norm(
     return _affine(y, weight, bias, _channels(x)), np.ravel(mu), np.ravel(rstd)
 
 
+def _norm_gradients(
+    grad: Array, x: Array, axes: tuple[int, ...], rstd: Array, weight: Array | None, sizes: Dims
+) -> Any:
+    """(u, normalised x, gradient of x), where the mean is that of x and rstd is taken at its word."""
+    y = (x - x.mean(axis=axes, keepdims=True)) * rstd
+    u = grad if weight is None else grad * np.reshape(weight, sizes)
+    slope = rstd * (u - u.mean(axis=axes, keepdims=True) - y * (u * y).mean(axis=axes, keepdims=True))
+    return y, slope
+
+
+def native_layer_norm_backward(
+    grad: Array, x: Array, normalized_shape: Dims, mu: Array, rstd: Array, weight: Array | None, *wanted: bool
+) -> Any:
+    sizes = tuple(normalized_shape)
+    y, slope = _norm_gradients(grad, x, tuple(range(-len(sizes), 0)), rstd, weight, sizes)
+    lead = tuple(range(x.ndim - len(sizes)))
+    return slope, (grad * y).sum(axis=lead), grad.sum(axis=lead)
+
+
+def native_rms_norm_backward(
+    grad: Array, x: Array, normalized_shape: Dims, rstd: Array, weight: Array | None, *wanted: bool
+) -> Any:
+    sizes = tuple(normalized_shape)
+    axes = tuple(range(-len(sizes), 0))
+    y = x * rstd
+    u = grad if weight is None else grad * np.reshape(weight, sizes)
+    return rstd * (u - y * (u * y).mean(axis=axes, keepdims=True)), (grad * y).sum(
+        axis=tuple(range(x.ndim - len(sizes)))
+    )
+
+
+def native_group_norm_backward(
+    grad: Array, x: Array, num_groups: int, mu: Array, rstd: Array, weight: Array | None, *wanted: bool
+) -> Any:
+    grouped = (x.shape[0], num_groups, -1)
+    u = grad if weight is None else grad * np.reshape(weight, _channels(x))
+    y, slope = _norm_gradients(u.reshape(grouped), x.reshape(grouped), (2,), rstd[..., None], None, ())
+    others = tuple(i for i in range(x.ndim) if i != 1)
+    return slope.reshape(x.shape), (grad * y.reshape(x.shape)).sum(axis=others), grad.sum(axis=others)
+
+
+def native_batch_norm_backward(
+    grad: Array, x: Array, weight: Array | None, mu: Array, rstd: Array, training: bool, *wanted: bool
+) -> Any:
+    others = tuple(i for i in range(x.ndim) if i != 1)
+    r = np.reshape(rstd, _channels(x))
+    if training:
+        y, slope = _norm_gradients(grad, x, others, r, weight, _channels(x))
+    else:
+        y = (x - np.reshape(mu, _channels(x))) * r
+        slope = r * (grad if weight is None else grad * np.reshape(weight, _channels(x)))
+    return slope, (grad * y).sum(axis=others), grad.sum(axis=others)
+
+
+def _batch_norm(x: Array, running_mean: Array, running_var: Array, weight: Array, bias: Array, *rest: Any) -> Array:
+    return native_batch_norm(x, weight, bias, running_mean, running_var, *rest)[0]
+
+
+OPS: dict[str, Callable[..., Any]] = {
+    "layer_norm": lambda *a: native_layer_norm(*a)[0],
+    "rms_norm": lambda *a: native_rms_norm(*a)[0],
+    "group_norm": lambda *a: native_group_norm(*a)[0],
+    "batch_norm": _batch_norm,
+}
 KERNELS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         convolution, convolution_input_slope, convolution_weight_slope, native_layer_norm, native_rms_norm,
-        native_group_norm, native_batch_norm,
+        native_group_norm, native_batch_norm, native_layer_norm_backward, native_rms_norm_backward,
+        native_group_norm_backward, native_batch_norm_backward,
     )
 }  # fmt: skip
 KERNELS |= {

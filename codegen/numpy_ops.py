@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .numpy_nn import KERNELS as NN_KERNELS
+from .numpy_nn import OPS as NN_OPS
 from .structured import gather, scatter_add, sum_to
 
 Array = Any
@@ -281,6 +282,14 @@ def _exclusive_cumprod(x: Array, dim: int) -> Array:
     return np.cumprod(shifted, axis=dim)
 
 
+def _tie_share(grad: Array, x: Array, out: Array, dim: Dims, keepdim: bool) -> Array:
+    axes = tuple(d % x.ndim for d in dim) or tuple(range(x.ndim))
+    full = [1 if i in axes else n for i, n in enumerate(x.shape)]
+    ties = x == np.reshape(out, full)
+    with np.errstate(all="ignore"):
+        return np.reshape(grad, full) * ties / ties.sum(axis=axes, keepdims=True)
+
+
 def _cross_entropy_probs(
     x: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float
 ) -> Array:
@@ -288,11 +297,12 @@ def _cross_entropy_probs(
 
 
 # Ops composed over such kernels, by op name.
-OPS: dict[str, Callable[..., Any]] = {
+OPS: dict[str, Callable[..., Any]] = NN_OPS | {
     "nll_loss": _nll_loss_op,
     "cross_entropy": _cross_entropy_op,
     "cross_entropy_probs": _cross_entropy_probs,
     "exclusive_cumprod": _exclusive_cumprod,
+    "tie_share": _tie_share,
 }
 
 

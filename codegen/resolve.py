@@ -477,6 +477,11 @@ class _EntryResolver:
     def derived(self, o: Overload, arg: str) -> Deriv | None:
         if o.inlined is None or o.expr is None:
             return None
+        if only_condition(o.inlined, arg):
+            at = o.sig.arg(arg)
+            text = f"'{arg}' is only a condition in expr, and nothing is said of its derivative"
+            self.fault("E302", at.loc if at else o.sig.loc, text, f"nondiff: [{arg}]", [(o.expr.loc, "expr")])
+            return None
         tensors = [a.name for a in o.sig.tensor_args]
         real = bool(self.raw.values.get("dtypes")) and not any(d in ("c64", "c128") for d in self.raw.values["dtypes"])
         try:
@@ -740,6 +745,13 @@ class _EntryResolver:
                 f"no batching rule '{e.batch}'",
                 did_you_mean(e.batch, known.batches),
             )
+
+
+def only_condition(n: F.Node, name: str) -> bool:
+    """Whether every read of a name is as the condition of where: then it is a mask."""
+    reads = sum(1 for x in F.walk(n) if isinstance(x, F.Name) and x.id == name)
+    masks = sum(1 for x in F.walk(n) if isinstance(x, F.Call) and x.func == "where" and x.args[0] == F.Name(name))
+    return reads > 0 and reads == masks
 
 
 def types_of(sig: Signature) -> dict[str, Type]:

@@ -93,7 +93,7 @@ def test_mutate_is_deterministic_and_visible(capsys: pytest.CaptureFixture[str])
     assert main(["mutate", "--dry", "--json", "--seed", "1", "--ops", str(GOOD)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == mutate_file(file, 1, renders(file))[1]
-    assert len(printed) > len(said) / 2
+    assert printed and set(printed) <= set(said)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
