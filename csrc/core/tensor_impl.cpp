@@ -7,26 +7,45 @@ bool (*drop_host_object)(void*) = nullptr;
 
 NodeBase::~NodeBase() = default;
 
-void NodeBase::destroy(NodeBase* n) {
-  // Nodes whose count fell to zero wait here while an outer call drains: a chain of any length ends without recursion.
-  static thread_local std::vector<NodeBase*>* waiting = nullptr;
-  if (waiting) {
-    waiting->push_back(n);
-    return;
-  }
-  std::vector<NodeBase*> list{n};
+namespace {
+
+/// Nodes whose count fell to zero wait here while an outer call drains: a chain of any length ends without recursion.
+struct Waiting {
+  std::vector<NodeBase*> dead;
   std::vector<NodeBase*> links;
-  waiting = &list;
-  while (!list.empty()) {
-    NodeBase* dead = list.back();
-    list.pop_back();
+  bool draining = false;
+  ~Waiting();
+};
+thread_local constinit bool waiting_gone = false;  // nodes may still end after the thread's objects did
+thread_local Waiting thread_waiting;
+Waiting::~Waiting() { waiting_gone = true; }
+
+}  // namespace
+
+void NodeBase::drain(std::vector<NodeBase*>& dead, std::vector<NodeBase*>& links) {
+  while (!dead.empty()) {
+    NodeBase* n = dead.back();
+    dead.pop_back();
     links.clear();
-    dead->take_links(links);
-    dead->dispose();
+    n->take_links(links);
     for (NodeBase* l : links)
-      if (--l->refs_.n == 0) list.push_back(l);
+      if (--l->refs_.n == 0) dead.push_back(l);
+    n->dispose();  // what this releases (hooks, host objects) may end more nodes: they join `dead`
   }
-  waiting = nullptr;
+}
+
+void NodeBase::destroy(NodeBase* n) {
+  if (TP_UNLIKELY(waiting_gone)) {
+    std::vector<NodeBase*> dead{n}, links;
+    return drain(dead, links);
+  }
+  Waiting& w = thread_waiting;
+  w.dead.push_back(n);
+  if (w.draining) return;
+  w.draining = true;
+  drain(w.dead, w.links);
+  w.draining = false;
+  if (w.dead.capacity() > 4096) w.dead = {};
 }
 
 AutogradMeta::~AutogradMeta() {

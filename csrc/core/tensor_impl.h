@@ -36,6 +36,7 @@ class TP_API NodeBase {
 
  private:
   static void destroy(NodeBase* n);
+  static void drain(std::vector<NodeBase*>& dead, std::vector<NodeBase*>& links);
   RefCount refs_;
 };
 using NodeBaseRef = Ref<NodeBase>;
