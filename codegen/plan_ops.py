@@ -235,6 +235,7 @@ class Forward:
         if not x.entry.deterministic:
             body.append(f"modes::require_deterministic({C.string_literal(x.op)});")
         if self.loop is not None and self.spec is not None:
+            body += self.raise_operand()
             body.append(f"return kernels::elementwise({self.driver()}, {{{self.inputs()}}}{self.params()});")
         elif x.composed and not x.o.kernel:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
@@ -243,6 +244,31 @@ class Forward:
             args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
             body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
+
+    def scalars(self) -> list[str]:
+        """Scalar arguments: like operands, they take part in promotion."""
+        return [
+            C.cpp_name(a.name)
+            for a in self.x.sig.args
+            if a.type.base is Base.SCALAR and not a.type.is_list and not a.type.optional
+        ]
+
+    def raise_operand(self) -> list[str]:
+        """Where a Scalar outranks every operand (an integer tensor times 0.5), the first operand is cast up."""
+        x = self.x
+        first = C.cpp_name(next(a.name for a in x.singles if not a.type.optional))
+        operands = ", ".join("&" + C.cpp_name(a.name) for a in x.singles if not a.type.optional)
+        lines = []
+        for v in self.scalars():
+            args = [f"raised({first}, {v})" if C.cpp_name(a.name) == first else C.cpp_name(a.name) for a in x.sig.args]
+            lines.append(f"if (TP_UNLIKELY(outranks({v}, {{{operands}}})))")
+            lines.append(f"  return {x.call(x.fn)}({', '.join(args)});")
+        return lines
+
+    def refuse_scalars(self, operands: str) -> list[str]:
+        """The same where the result goes into memory of a given dtype: an error."""
+        name = self.x.schema
+        return [f"refuse_outranked({name}, {C.string_literal(v)}, {v}, {{{operands}}});" for v in self.scalars()]
 
     # ---- on tensors ----
 
@@ -320,18 +346,6 @@ class Forward:
             return lines
         return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
-    def plain_kernel(self, memory: str) -> list[str]:
-        x = self.x
-        followed = [x.records(), f"(modes::any(modes::kForward) && {x.has_tangents()})"] if x.recorded else []
-        lines = [f"std::array<Storage, {len(x.results)}> results = {memory};"] if len(x.results) > 1 else []
-        wrapped = [f"wiring::wrap(std::move(results[{i}]))" for i in range(len(x.results))]
-        # A gradient that is not wanted comes back absent.
-        wrapped = [f"results[{i}].defined() ? {w} : TensorRef()" for i, w in enumerate(wrapped)]
-        lines.append(f"return {{{', '.join(wrapped)}}};" if len(x.results) > 1 else f"return wiring::wrap({memory});")
-        if not followed:
-            return lines
-        return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
-
     def inplace(self, record: list[str], after: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""
         x = self.x
@@ -374,7 +388,8 @@ class Forward:
         x = self.x
         if self.loop is not None and self.spec is not None:
             inputs = self.inputs("&{}->storage()")
-            return [f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"]
+            loop = f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"
+            return [*self.refuse_scalars(inputs), loop]
         if x.entry.view_of:
             return [f"{first}->set_storage({x.call(x.fn)}({', '.join(x.storage_args())}));"]
         if f"{x.kernel}_" in self.ctx.kernels:
@@ -394,6 +409,7 @@ class Forward:
             operands = self.inputs("&{}->storage()")
             loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
             body += [
+                *self.refuse_scalars(operands),
                 f"const Storage* const operands[] = {{{operands}}};",
                 f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
                 f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",

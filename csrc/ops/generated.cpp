@@ -59,6 +59,17 @@ Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype) {
   return s;
 }
 
+Storage raised(const Storage& operand, const Scalar& s) {
+  const bool from_float = is_float(operand.dtype());
+  return kernels::cast(operand, s.is_complex() && from_float ? complex_dtype(operand.dtype()) : s.dtype());
+}
+void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar& s,
+                      std::initializer_list<const Storage*> operands) {
+  if (!outranks(s, operands)) return;
+  type_error(schema.name, ": ", argument, " is ", s.is_complex() ? "complex" : "a float", ", the tensors are ",
+             dtype_name((*operands.begin())->dtype()), ": the result does not fit into their memory; convert them first");
+}
+
 Storage copy_of(const Storage& s) {
   Storage copy = empty(s.sizes(), s.dtype());
   kernels::copy_into(copy, s);

@@ -82,6 +82,18 @@ template <class V>
 V constant(const Scalar& value, Dtype dtype) {
   return full<V>(Shape(), value, dtype);
 }
+/// Whether a Scalar argument is of a higher category than every operand: 0.5 beside integers, 1j beside floats.
+inline bool outranks(const Scalar& s, std::initializer_list<const Storage*> operands) {
+  if (TP_LIKELY(s.is_integral())) return false;
+  for (const Storage* o : operands)
+    if (category(o->dtype()) >= s.category()) return false;
+  return true;
+}
+/// The operand in the category of the Scalar.
+TP_API Storage raised(const Storage& operand, const Scalar& s);
+/// TypeError where a result written into an operand's memory would have to be of a higher category than it.
+TP_API void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar& s,
+                             std::initializer_list<const Storage*> operands);
 inline bool is_one(const Scalar& s) { return s.to_double() == 1 && s.imag() == 0; }
 /// A fresh contiguous copy.
 TP_API Storage copy_of(const Storage& s);
