@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from . import cpp_types as C
 from .formula import Node, names
-from .model import Arg, Base, Diff, Entry, Overload, Result, Type
+from .model import DTYPE_GROUPS, Arg, Base, Diff, Entry, Overload, Result, Type
 from .plan_loops import SERVES, Loop, LoopBuilder, LoopError, is_mask_use
 from .plan_terms import Ops
 from .plan_types import Function, PlanFault, Spec
@@ -192,6 +192,15 @@ class Elementwise:
 C_ALL = ("B8", "I32", "I64", "U64", "F32", "F64", "C64", "C128")
 
 
+def allowed_dtypes(listed: tuple[str, ...]) -> str:
+    """The dtypes of an entry's list as C++ masks, group by group."""
+    groups = [g for g, members in DTYPE_GROUPS.items() if all(d in listed for d in members)]
+    rest = [d for d in listed if not any(d in DTYPE_GROUPS[g] for g in groups)]
+    return " | ".join(
+        [*(f"k{C.pascal(g)}Dtypes" for g in groups), *(f"dtype_bit(Dtype::{C.DTYPE_CPP[d]})" for d in rest)]
+    )
+
+
 class Forward:
     """The functions of an overload: on memory, on tensors, in place, into out=."""
 
@@ -234,6 +243,8 @@ class Forward:
         body: list[str] = []
         if not x.entry.deterministic:
             body.append(f"modes::require_deterministic({C.string_literal(x.op)});")
+        if not x.composed:
+            body += self.check_dtypes()
         if self.loop is not None and self.spec is not None:
             body += self.raise_operand()
             body.append(f"return kernels::elementwise({self.driver()}, {{{self.inputs()}}}{self.params()});")
@@ -244,6 +255,21 @@ class Forward:
             args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
             body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
+
+    def check_dtypes(self) -> list[str]:
+        """A dtype that the entry does not list is refused by name, where no missing loop does that."""
+        x = self.x
+        listed = x.entry.dtypes
+        if not listed or not x.singles:
+            return []
+        if self.e is not None and x.has_loop:
+            # Integers become floats before a loop is looked for.
+            if self.e.promote != "Float" or any(d in listed for d in ("bool", "i64")):
+                return []
+            checked = [a for a in x.singles if a.name not in self.e.masks]
+        else:
+            checked = [a for a in x.singles[:1] if a.type.dtype is None and not a.type.optional]
+        return [f"check_dtype({x.schema}, {C.cpp_name(a.name)}, {allowed_dtypes(listed)});" for a in checked]
 
     def scalars(self) -> list[str]:
         """Scalar arguments: like operands, they take part in promotion."""

@@ -59,6 +59,13 @@ Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype) {
   return s;
 }
 
+void refuse_dtype(const OpSchema& schema, Dtype got, std::uint32_t allowed) {
+  std::string takes;
+  for (int d = 0; d < kNumDtypes; ++d)
+    if (allowed & dtype_bit(Dtype(d))) takes += (takes.empty() ? "" : ", ") + std::string(dtype_name(Dtype(d)));
+  type_error(schema.name, ": does not take ", dtype_name(got), "; it takes ", takes);
+}
+
 Storage raised(const Storage& operand, const Scalar& s) {
   const bool from_float = is_float(operand.dtype());
   return kernels::cast(operand, s.is_complex() && from_float ? complex_dtype(operand.dtype()) : s.dtype());

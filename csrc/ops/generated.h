@@ -82,6 +82,19 @@ template <class V>
 V constant(const Scalar& value, Dtype dtype) {
   return full<V>(Shape(), value, dtype);
 }
+constexpr std::uint32_t dtype_bit(Dtype d) { return 1u << int(d); }
+inline constexpr std::uint32_t kBoolDtypes = dtype_bit(Dtype::Bool);
+inline constexpr std::uint32_t kIntDtypes = dtype_bit(Dtype::U8) | dtype_bit(Dtype::I8) | dtype_bit(Dtype::I16) |
+                                            dtype_bit(Dtype::I32) | dtype_bit(Dtype::I64) | dtype_bit(Dtype::U16) |
+                                            dtype_bit(Dtype::U32) | dtype_bit(Dtype::U64);
+inline constexpr std::uint32_t kHalfDtypes = dtype_bit(Dtype::F16) | dtype_bit(Dtype::BF16);
+inline constexpr std::uint32_t kFloatDtypes = dtype_bit(Dtype::F32) | dtype_bit(Dtype::F64);
+inline constexpr std::uint32_t kComplexDtypes = dtype_bit(Dtype::C64) | dtype_bit(Dtype::C128);
+[[noreturn]] TP_API void refuse_dtype(const OpSchema& schema, Dtype got, std::uint32_t allowed);
+/// TypeError by the op's name where an operand (not a Python number) has a dtype that the entry does not list.
+inline void check_dtype(const OpSchema& schema, const Storage& s, std::uint32_t allowed) {
+  if (TP_UNLIKELY(!(allowed & dtype_bit(s.dtype())) && !s.wrapped_number())) refuse_dtype(schema, s.dtype(), allowed);
+}
 /// Whether a Scalar argument is of a higher category than every operand: 0.5 beside integers, 1j beside floats.
 inline bool outranks(const Scalar& s, std::initializer_list<const Storage*> operands) {
   if (TP_LIKELY(s.is_integral())) return false;
