@@ -2,8 +2,27 @@
 // them. Compiled once per instruction set: TP_ISA names the namespace, so no definition is shared between two of them.
 //
 // Rules of the group: at most 2 ulp unless the function says otherwise; NaN, infinities, signed zeros, subnormals and
-// overflow edges as in C (Annex F); no dependence on neighbours, so a vector body and its scalar tail give the same
-// bits; no templates of the standard library (a weak AVX-512 copy could be chosen for every processor).
+// overflow edges as in C (Annex F); no dependence on neighbours, so a vector body and its scalar tail give the same bits;
+// no templates of the standard library (a weak AVX-512 copy could be chosen for every processor). tests/core/ulp measures.
+//
+// Flags a loop needs: -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off, never -ffast-math. A selection is written
+// as one ternary between two values that are ready: computing inside its arms makes branches, which come back as masks.
+//
+// Every function works in a plain loop for every argument. These have block forms name_block(n, x, out) that look at the
+// block first and are faster when no argument is huge:
+//   sin cos tan      float32 |x| <= 2^17 (tan 2^20), float64 |x| <= 2^30 (2^20 without FMA): 3 to 6 times faster
+// name_fast is the inner form, right only inside that range.
+//
+// Not vector code: lgamma, polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), integer division
+// and gcd, complex functions, and sin, cos, tan without FMA.
+//
+//   vecmath_base.h     classification, selection, rounding, sign, remainders, powi
+//   vecmath_f32.h      float32 exp and log families, tanh, sigmoid, erf
+//   vecmath_f64.h      float64 exp and log families, hyperbolic functions, erf, erfc
+//   vecmath_reduce.h   angles modulo pi/2          vecmath_trig.h     sin ... atan2, hypot, sinc
+//   vecmath_pow.h      pow                         vecmath_special.h  logistic and normal helpers, erfinv
+//   vecmath_gamma.h    gamma family                vecmath_bessel.h   i0 i0e i1 i1e
+//   vecmath_int.h      integers and bool           vecmath_complex.h  c64, c128
 #pragma once
 #include "kernels/vecmath_base.h"
 #include "kernels/vecmath_bessel.h"
@@ -13,5 +32,6 @@
 #include "kernels/vecmath_gamma.h"
 #include "kernels/vecmath_int.h"
 #include "kernels/vecmath_pow.h"
+#include "kernels/vecmath_reduce.h"
 #include "kernels/vecmath_special.h"
 #include "kernels/vecmath_trig.h"

@@ -1,61 +1,12 @@
 // Owns the circular functions and their inverses, float32 and float64, and atan2, hypot, sinc.
 #pragma once
-#include "kernels/vecmath_f32.h"
-#include "kernels/vecmath_f64.h"
+#include "kernels/vecmath_reduce.h"
 
 namespace tp {
 namespace TP_ISA {
 namespace m {
 
 namespace detail {
-
-inline constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLo = 0x1.1a62633145c07p-54;
-inline constexpr double kPi = 0x1.921fb54442d18p+1, kPiLo = 0x1.1a62633145c07p-53;
-
-// Up to these the short reduction by pi/2 is good; beyond, the long one.
-#if TP_HAS_FMA
-inline constexpr float kTrigFastF = 0x1p17f;
-inline constexpr double kTrigFast = 0x1p30;
-#else
-inline constexpr float kTrigFastF = 0x1p20f;
-inline constexpr double kTrigFast = 0x1p20;
-#endif
-
-// x = n pi/2 + r (+ lo); quadrant holds n in its low bits.
-struct TrigReducedF {
-  float r;
-  uint32_t quadrant;
-};
-struct TrigReduced {
-  double r, lo;
-  uint64_t quadrant;
-};
-
-TP_MATH TrigReduced trig_reduce_fast(double x) {
-  const double t = TP_FMA(x, 0x1.45f306dc9c883p-1, kRounder), n = t - kRounder;
-#if TP_HAS_FMA
-  // The first difference is exact: both terms are multiples of 2^-53.
-  const double r1 = TP_FMA(n, -kHalfPi, x), r = TP_FMA(n, -kHalfPiLo, r1);
-  const double lo = TP_FMA(n, 0x1.f1976b7ed8fbcp-110, TP_FMA(n, -kHalfPiLo, r1 - r));
-  return {r, lo, to_bits(t)};
-#else
-  // Parts of 33 bits, whose multiples are exact.
-  const double r1 = x - n * 0x1.921fb544p+0, second = n * 0x1.0b4611a6p-34, r = r1 - second;
-  const double rest = ((r1 - r) - second) - n * 0x1.3198a2e037073p-69, sum = r + rest;
-  return {sum, (r - sum) + rest, to_bits(t)};
-#endif
-}
-
-TP_MATH TrigReducedF trig_reduce_fast(float x) {
-#if TP_HAS_FMA
-  const float t = TP_FMA(x, 0x1.45f306p-1f, kRounderF), n = t - kRounderF;
-  const float r = TP_FMA(n, 0x1.ee59dap-50f, TP_FMA(n, 0x1.777a5cp-25f, TP_FMA(n, -0x1.921fb6p+0f, x)));
-  return {r, to_bits(t)};
-#else
-  const double d = x, t = d * 0x1.45f306dc9c883p-1 + kRounder, n = t - kRounder;
-  return {float((d - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34), uint32_t(to_bits(t))};
-#endif
-}
 
 TP_MATH float sin_poly(float r, float s) {
   return TP_FMA(r * s, horner(s, -0x1.9952eap-13f, 0x1.110776p-7f, -0x1.555546p-3f), r);
@@ -69,12 +20,15 @@ TP_MATH double sin_tail(double s) {
                 0x1.111111110f72fp-7, -0x1.5555555555548p-3);
 }
 TP_MATH double sin_poly(double r, double lo, double s) { return r + TP_FMA(r * s, sin_tail(s), lo); }
+// (cos(r) - 1 + r^2 / 2) / r^4 in s = r^2
+TP_MATH double cos_tail(double s) {
+  return horner(s, -0x1.8fa655252ce04p-37, 0x1.1ee9db80aab45p-29, -0x1.27e4f7f13460bp-22, 0x1.a01a019c8ec8bp-16,
+                -0x1.6c16c16c15013p-10, 0x1.555555555554bp-5);
+}
 TP_MATH double cos_poly(double r, double lo, double s) {
-  const double p = horner(s, -0x1.8fa655252ce04p-37, 0x1.1ee9db80aab45p-29, -0x1.27e4f7f13460bp-22,
-                          0x1.a01a019c8ec8bp-16, -0x1.6c16c16c15013p-10, 0x1.555555555554bp-5);
   // 1 - s/2 rounds; what it loses is carried into the small terms.
   const double half = 0.5 * s, w = 1.0 - half;
-  return w + (((1.0 - w) - half) + TP_FMA(s * s, p, -r * lo));
+  return w + (((1.0 - w) - half) + TP_FMA(s * s, cos_tail(s), -r * lo));
 }
 
 // The sine of the angle with quadrant number q: odd quadrants take the cosine, the upper two are negative.
@@ -110,20 +64,64 @@ TP_MATH double cos_fast(double x) {
   const auto [r, lo, q] = detail::trig_reduce_fast(x);
   return detail::sin_quadrant(r, lo, q + 1);
 }
+namespace detail {
+// Numerator and denominator keep what they lose, and the quotient is corrected by its residual.
+TP_MATH double tan_quadrant(double r, double lo, uint64_t q) {
+  const double s = r * r, sine_tail = TP_FMA(r * s, sin_tail(s), lo), sine = r + sine_tail;
+  const double sine_lost = (r - sine) + sine_tail;
+  const double half = 0.5 * s, w = 1.0 - half, cosine_tail = ((1.0 - w) - half) + TP_FMA(s * s, cos_tail(s), -r * lo);
+  const double cosine = w + cosine_tail, cosine_lost = (w - cosine) + cosine_tail;
+  const bool odd = (q & 1) != 0;
+  const double over = odd ? -cosine : sine, over_lost = odd ? -cosine_lost : sine_lost;
+  const double under = odd ? sine : cosine, under_lost = odd ? sine_lost : cosine_lost;
+  const double inverse = 1.0 / under, quotient = over * inverse;
+  const auto [back, back_lost] = two_product(quotient, under);
+  return quotient + (((over - back) - back_lost) + (over_lost - quotient * under_lost)) * inverse;
+}
+}  // namespace detail
+
 TP_MATH double tan_fast(double x) {
   const auto [r, lo, q] = detail::trig_reduce_fast(x);
-  const double s = r * r, c = detail::cos_poly(r, lo, s), t = detail::sin_poly(r, lo, s);
-  const double over = (q & 1) ? -c : t, under = (q & 1) ? t : c, result = over / under;
-  return x == 0 ? x : result;
+  const double result = detail::tan_quadrant(r, lo, q);
+  return detail::magnitude(x) < 0x1p-27 ? x : result;
 }
 TP_MATH float tan_fast(float x) { return float(tan_fast(double(x))); }
 
+#if TP_HAS_FMA
+// Every finite argument, at three to five times the cost.
+TP_MATH float sin(float x) {
+  const auto [r, q] = detail::trig_reduce(x);
+  const float result = detail::sin_quadrant(r, q);
+  return detail::magnitude(x) < 0x1p-13f ? x : result;
+}
+TP_MATH float cos(float x) {
+  const auto [r, q] = detail::trig_reduce(x);
+  return detail::sin_quadrant(r, q + 1);
+}
+TP_MATH double sin(double x) {
+  const auto [r, lo, q] = detail::trig_reduce(x);
+  const double result = detail::sin_quadrant(r, lo, q);
+  return detail::magnitude(x) < 0x1p-27 ? x : result;
+}
+TP_MATH double cos(double x) {
+  const auto [r, lo, q] = detail::trig_reduce(x);
+  return detail::sin_quadrant(r, lo, q + 1);
+}
+TP_MATH double tan(double x) {
+  const auto [r, lo, q] = detail::trig_reduce(x);
+  const double result = detail::tan_quadrant(r, lo, q);
+  return detail::magnitude(x) < 0x1p-27 ? x : result;
+}
+TP_MATH float tan(float x) { return float(tan(double(x))); }
+#else
+// Without fused operations the long reduction is the C library's.
 TP_MATH float sin(float x) { return detail::magnitude(x) <= detail::kTrigFastF ? sin_fast(x) : ::sinf(x); }
 TP_MATH float cos(float x) { return detail::magnitude(x) <= detail::kTrigFastF ? cos_fast(x) : ::cosf(x); }
+TP_MATH float tan(float x) { return detail::magnitude(x) <= 0x1p20f ? tan_fast(x) : ::tanf(x); }
 TP_MATH double sin(double x) { return detail::magnitude(x) <= detail::kTrigFast ? sin_fast(x) : ::sin(x); }
 TP_MATH double cos(double x) { return detail::magnitude(x) <= detail::kTrigFast ? cos_fast(x) : ::cos(x); }
 TP_MATH double tan(double x) { return detail::magnitude(x) <= detail::kTrigFast ? tan_fast(x) : ::tan(x); }
-TP_MATH float tan(float x) { return detail::magnitude(x) <= 0x1p20f ? tan_fast(x) : ::tanf(x); }
+#endif
 
 // Block forms: one look at the block decides for the short reduction. out may be x.
 #define TP_MATH_TRIG_BLOCK(f, T, limit)                                         \
