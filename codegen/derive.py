@@ -9,8 +9,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from .formula import (
-    Binary, Bool, BoolOp, Call, Compare, Name, Node, NoneLit, Num, Span, Str, Unary, children, map_children, names, replace,
-    size, substitute, walk,
+    Binary,
+    Bool,
+    BoolOp,
+    Call,
+    Compare,
+    Name,
+    Node,
+    NoneLit,
+    Num,
+    Span,
+    Str,
+    Unary,
+    children,
+    map_children,
+    names,
+    replace,
+    size,
+    substitute,
+    walk,
 )  # fmt: skip
 from .functions import FUNCTIONS, OPERATORS, PLACES
 from .simplify import ONE, ZERO, expand, from_product, is_num, product, simplify

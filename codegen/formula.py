@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Union
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 100
@@ -17,16 +16,12 @@ Span = tuple[int, int]  # [start, end) as character offsets in the formula text
 NO_SPAN: Span = (0, 0)
 
 
-def _span() -> Span:
-    return field(default=NO_SPAN, compare=False, repr=False)  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True)
 class Num:
     """A number: int, float, or complex (an imaginary literal)."""
 
     value: int | float | complex
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     # 1, 1.0 and True are equal to Python but not to a formula.
     def __eq__(self, other: object) -> bool:
@@ -41,24 +36,24 @@ class Num:
 @dataclass(frozen=True)
 class Bool:
     value: bool
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Str:
     value: str
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class NoneLit:
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Name:
     id: str
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -68,8 +63,8 @@ class Call:
     func: str
     args: tuple[Node, ...]
     kwargs: tuple[tuple[str, Node], ...] = ()
-    span: Span = _span()
-    func_span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    func_span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class Unary:
 
     op: str
     arg: Node
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Binary:
     op: str
     left: Node
     right: Node
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ class Compare:
     op: str
     left: Node
     right: Node
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -107,7 +102,7 @@ class BoolOp:
 
     op: str
     args: tuple[Node, ...]
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -116,22 +111,22 @@ class Subscript:
 
     value: Node
     index: Node
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Tuple:
     items: tuple[Node, ...]
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class List:
     items: tuple[Node, ...]
-    span: Span = _span()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-Node = Union[Num, Bool, Str, NoneLit, Name, Call, Unary, Binary, Compare, BoolOp, Subscript, Tuple, List]
+Node = Num | Bool | Str | NoneLit | Name | Call | Unary | Binary | Compare | BoolOp | Subscript | Tuple | List
 
 BINARY_OPS: Mapping[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

@@ -25,7 +25,7 @@ from .equivalent import differences
 from .errors import Diagnostics
 from .markers import Declared
 from .model import Entry, OpFile
-from .reference import World, called, callable_like
+from .reference import World, callable_like, called
 from .resolve import kernels_reached, load_string
 from .source import YMap, YNode, YScalar, YSeq
 
@@ -58,7 +58,7 @@ class Fuzzer:
         self.rng = random.Random(seed)
         self.verbose = verbose
         self.declared = Declared(
-            kernels={k: "" for k in kernels_reached(file)},
+            kernels=dict.fromkeys(kernels_reached(file), ""),
             shapes=scanned.shapes if scanned else {},
             batches={e.batch: "" for e in file.entries if e.batch},
             parameters=scanned.parameters if scanned else {},

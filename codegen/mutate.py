@@ -14,13 +14,12 @@ import numpy as np
 
 from . import edits
 from .check import ElementwiseCheck
-from .errors import Diagnostics
 from .equivalent import _same_structured
+from .errors import Diagnostics
 from .formula import Node, to_text
 from .functions import Unavailable
 from .model import Deriv, Diff, Entry, Formula, OpFile, Overload
 from .reference import World, elementwise_inputs, rng_for
-
 
 Accept = Callable[[Entry], bool]
 

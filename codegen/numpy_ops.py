@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .functions import Unavailable
 from .numpy_nn import KERNELS as NN_KERNELS
 from .numpy_nn import OPS as NN_OPS
 from .structured import gather, scatter_add, sum_to
@@ -282,6 +283,12 @@ def _exclusive_cumprod(x: Array, dim: int) -> Array:
     return np.cumprod(shifted, axis=dim)
 
 
+def _dropout(x: Array, p: float = 0.5, training: bool = True) -> Array:
+    if training and p > 0:
+        raise Unavailable("no reference: a draw")
+    return x
+
+
 def _tie_share(grad: Array, x: Array, out: Array, dim: Dims, keepdim: bool) -> Array:
     axes = tuple(d % x.ndim for d in dim) or tuple(range(x.ndim))
     full = [1 if i in axes else n for i, n in enumerate(x.shape)]
@@ -303,6 +310,7 @@ OPS: dict[str, Callable[..., Any]] = NN_OPS | {
     "cross_entropy_probs": _cross_entropy_probs,
     "exclusive_cumprod": _exclusive_cumprod,
     "tie_share": _tie_share,
+    "dropout": _dropout,
 }
 
 

@@ -10,7 +10,18 @@ import math
 from collections.abc import Iterable
 
 from .formula import (
-    Binary, Bool, BoolOp, Call, Compare, Node, NoneLit, Num, Str, Unary, map_children, substitute,
+    Binary,
+    Bool,
+    BoolOp,
+    Call,
+    Compare,
+    Node,
+    NoneLit,
+    Num,
+    Str,
+    Unary,
+    map_children,
+    substitute,
 )  # fmt: skip
 from .functions import FUNCTIONS, MACROS, Unavailable, numpy_functions
 

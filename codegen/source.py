@@ -9,7 +9,7 @@ import ast
 import math
 import os
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 import yaml
 
@@ -47,14 +47,15 @@ class YSeq:
     loc: Loc
 
 
-YNode = Union[YScalar, YMap, YSeq]
+YNode = YScalar | YMap | YSeq
 
 
 def read_text(path: str, diags: Diagnostics) -> str | None:
     """The file as text, or one diagnostic."""
 
-    def fail(what: str, hint: str = "") -> None:
+    def fail(what: str, hint: str = "") -> str | None:
         diags.add("E100", NOWHERE, what, hint)
+        return None
 
     try:
         if os.path.isdir(path):

@@ -1,0 +1,94 @@
+"""Facts between ops: names, methods and operators claimed twice, copied documentation, kernels nobody reaches."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import Diagnostics
+from .markers import Declared
+from .model import (
+    OPERATORS,
+    Entry,
+    Loc,
+    OpFile,
+)  # fmt: skip
+
+
+def across(entries: list[Entry], diags: Diagnostics) -> None:
+    names: dict[tuple[str, str], tuple[str, Loc]] = {}
+
+    def claim(kind: str, name: str, e: Entry, loc: Loc) -> None:
+        taken = names.get((kind, name))
+        if taken and taken[0] != e.op:
+            what = {"m": "method", "o": "operator"}.get(kind, "name")
+            shown = name if kind in "mo" or kind == "tensorplay" else f"{kind}.{name}"
+            diags.add(
+                "E402",
+                loc,
+                f"op '{e.op}': {what} '{shown}' belongs to '{taken[0]}'",
+                "choose another",
+                [(taken[1], taken[0])],
+            )
+        names.setdefault((kind, name), (e.op, loc))
+
+    for e in entries:
+        for home in e.home:
+            claim(home, e.op, e, e.loc)
+    docs: dict[str, Entry] = {}
+    for e in entries:
+        for m in e.method:
+            claim("m", m, e, e.keys.get("method", e.loc))
+            if e.inplace:
+                claim("m", m + "_", e, e.keys["inplace"])
+        for o in e.operator:
+            claim("o", o, e, e.keys["operator"])
+            if (
+                (OPERATORS[o][1] is None)
+                and o in ("neg", "pos", "~", "abs")
+                and e.family.name not in ("unary", "logical")
+            ):
+                diags.add(
+                    "E208",
+                    e.keys["operator"],
+                    f"op '{e.op}': operator '{o}' takes one operand",
+                    "the family is not unary",
+                )
+        for a in e.aliases:
+            home, _, name = a.rpartition(".")
+            for h in (home,) if home else e.home:
+                claim("m" if h == "Tensor" else h, name, e, e.keys["aliases"])
+        bare = re.sub(rf"\b{re.escape(e.op)}\b", "#", " ".join(e.doc.lower().split()))
+        if bare in docs:
+            other = docs[bare]
+            loc = e.keys["doc"]
+            diags.add(
+                "E403",
+                loc,
+                f"op '{e.op}': doc is that of '{other.op}'",
+                "say what sets it apart",
+                [(other.keys["doc"], other.op)],
+            )
+        docs.setdefault(bare, e)
+
+
+def kernels_reached(file: OpFile) -> set[str]:
+    """Kernels that entries name; for an op with an in-place form also `name_`."""
+    out = set()
+    for e in file.entries:
+        for o in e.overloads:
+            if o.kernel:
+                out |= {o.kernel, o.kernel + "_"} if e.inplace else {o.kernel}
+    return out
+
+
+def check_kernels(file: OpFile, diags: Diagnostics, declared: Declared) -> None:
+    """E405: kernels that no entry reaches."""
+    reached = kernels_reached(file)
+    for name, where in sorted(declared.kernels.items()):
+        if name not in reached and name not in declared.internal:
+            diags.add(
+                "E405",
+                Loc(0, 0),
+                f"kernel '{name}' ({where}) is reached by no entry",
+                "add 'kernel: name' to an entry, or delete it",
+            )

@@ -1,0 +1,64 @@
+"""What the parts of resolution share: the entry at hand, what entries know of each other, diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import formula as F
+from . import load as L
+from .errors import Diagnostics
+from .markers import Declared
+from .model import (
+    Loc,
+)  # fmt: skip
+from .scope import Callee, Checker
+
+FOLLOW_UPS = ("E105", "E211", "E301", "E302")
+INTEGERS = ("bool", "u8", "i8", "i16", "i32", "i64")
+Exprs = dict[str, tuple[tuple[tuple[str, F.Node | None], ...], F.Node]]
+
+
+@dataclass
+class World:
+    """What entries know of each other."""
+
+    ops: dict[str, tuple[Callee, ...]]
+    elementwise: dict[str, tuple[Callee, ...]]
+    exprs: Exprs
+    declared: Declared
+
+
+class Resolver:
+    """One entry on its way to the model."""
+
+    def __init__(self, raw: L.Raw, diags: Diagnostics, world: World) -> None:
+        self.raw, self.diags, self.world = raw, diags, world
+        self.bad = raw.bad
+        self.check = Checker(diags, raw.op)
+        self.spoken: dict[str, tuple[str, Loc]] = {}  # argument -> (key, place)
+
+    def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
+        self.bad = True
+        if self.raw.bad and code in FOLLOW_UPS:
+            return  # a value of this entry was refused already; what is missing may be what it was
+        self.diags.add(code, loc, f"op '{self.raw.op}': {message}", hint, notes)
+
+    def per(self, key: str, i: int) -> Any:
+        return self.raw.per_overload[key][i] if key in self.raw.per_overload else None
+
+    def key_loc(self, key: str) -> Loc:
+        return self.raw.keys.get(key, self.raw.loc)
+
+    def sig_notes(self) -> list[tuple[Loc, str]]:
+        return [(s.loc, "the signature") for s in self.raw.sigs]
+
+    def speak(self, arg: str, key: str, loc: Loc) -> None:
+        if arg in self.spoken:
+            other, place = self.spoken[arg]
+            if place != loc and not (other == key and key in L.PER_OVERLOAD):  # a list says it once for each overload
+                self.fault(
+                    "E303", loc, f"'{arg}' is under '{key}' and under '{other}'", "keep one", [(place, f"'{other}'")]
+                )
+            return
+        self.spoken[arg] = (key, loc)

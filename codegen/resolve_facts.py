@@ -1,0 +1,288 @@
+"""Facts of an entry that follow from several of its keys: family, promotion, in-place legality, references."""
+
+from __future__ import annotations
+
+import re
+
+from . import kinds
+from .errors import did_you_mean
+from .libraries import like_exists, like_members
+from .markers import disagreement
+from .model import (
+    Base,
+    Diff,
+    Entry,
+    Formula,
+    Like,
+    Loc,
+    Overload,
+    Signature,
+    TestSpec,
+)  # fmt: skip
+from .reads import reads_values
+from .resolve_base import Resolver
+
+
+class Facts(Resolver):
+    """Checks of one entry beyond its formulas."""
+
+    def family_keys(self) -> None:
+        raw, fam = self.raw, self.raw.family
+        has = raw.keys
+        for a, b, why in (
+            ("d", "vjp", "an elementwise op gives partials (d), a structured one its gradient (vjp)"),
+            ("expr", "compose", "one formula defines the op"),
+            ("expr", "kernel", "expr makes its own loop"),
+            ("compose", "vjp", "the derivative follows from compose"),
+            ("compose", "tangent", "the derivative follows from compose"),
+            ("compose", "shape", "the shape follows from compose"),
+        ):
+            if a == "expr" and not fam.elementwise:
+                continue  # refused below
+            both = any(self.per(a, i) and self.per(b, i) for i in range(len(raw.sigs)))
+            if a in has and b in has and both:
+                self.fault("E208", has[b], f"'{a}' and '{b}' do not go together", why, [(has[a], f"'{a}' is here")])
+        if fam.elementwise:
+            if "shape" in has:
+                self.fault("E208", has["shape"], f"family '{fam.name}' decides the shape", "drop 'shape'")
+            for i, sig in enumerate(raw.sigs):
+                self.operands(sig, self.per("expr", i))
+        else:
+            for key in ("expr", "d"):
+                if key in has:
+                    hint = "elementwise families: unary binary ternary comparison logical; others give kernel and vjp, or compose"
+                    self.fault("E208", has[key], f"'{key}' is for elementwise families, not '{fam.name}'", hint)
+        if not any(k in has for k in ("expr", "compose", "kernel", "python")):
+            hint = "give expr (elementwise), compose (over other ops), kernel or python"
+            self.fault("E105", raw.loc, "nothing computes it", hint)
+            raw.bad = True
+        if fam.name == "view" and "view_of" not in has:
+            self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")
+
+    def operands(self, sig: Signature, expr: Formula | None) -> None:
+        tensors = [a for a in sig.args if a.type.is_tensor]
+        for a in sig.args:
+            if a.type.is_list and a.type.has_tensor:
+                self.fault("E207", a.loc, f"'{a.name}' is a list: not an elementwise operand")
+        n = {"unary": 1, "binary": 2, "ternary": 3}.get(self.raw.family.name, 3)
+        exact = self.raw.family.name == "unary"
+        if not tensors or len(tensors) > n or (exact and len(tensors) != n):
+            want = {"unary": "one tensor", "binary": "one or two tensors"}.get(
+                self.raw.family.name, "one to three tensors"
+            )
+            self.fault(
+                "E210", sig.loc, f"family '{self.raw.family.name}' takes {want}, the signature has {len(tensors)}"
+            )
+        operands = [a for a in sig.args if a.type.is_tensor or (a.type.base is Base.SCALAR and not a.type.is_list)]
+        if self.raw.family.name == "binary" and len(operands) < 2 and tensors:
+            self.fault("E210", sig.loc, "family 'binary' takes two operands, the signature has 1", "family: unary?")
+        if len(sig.results) != 1 or not sig.results[0].type.is_tensor:
+            self.fault("E210", sig.loc, f"family '{self.raw.family.name}' has one tensor result")
+
+    def standard_names(self) -> None:
+        """An argument of type dtype, device or generator has that name: it is the same word in every op."""
+        for sig in self.raw.sigs:
+            for a in sig.args:
+                if a.type.base in (Base.DTYPE, Base.DEVICE, Base.GENERATOR) and a.name != a.type.base.value:
+                    self.fault(
+                        "E205",
+                        a.loc,
+                        f"an argument of type {a.type.base.value} is called '{a.name}'",
+                        f"call it '{a.type.base.value}'",
+                    )
+
+    def view(self) -> None:
+        named = self.raw.values.get("view_of")
+        if named:
+            name, loc = named
+            for sig in self.raw.sigs:
+                arg = sig.arg(name)
+                if arg is None or not arg.type.is_tensor or arg.type.optional:
+                    tensors = [a.name for a in sig.tensor_args]
+                    self.fault(
+                        "E204",
+                        loc,
+                        f"view_of: '{name}' is not a tensor argument",
+                        did_you_mean(name, tensors, True),
+                        self.sig_notes(),
+                    )
+                    return
+
+    def promote(self, overloads: list[Overload]) -> str:
+        said = self.raw.values.get("promote")
+        implied = {kinds.promotion(o.inlined, o.sig) for o in overloads if o.inlined is not None}
+        if not implied:
+            return str(said or ("bool" if self.raw.family.name == "comparison" else "common"))
+        rule = "float" if "float" in implied else sorted(implied)[0]
+        if said == "common" and rule == "float":
+            loc = self.key_loc("promote")
+            self.fault(
+                "E207",
+                loc,
+                "promote: common would truncate: expr is a float for integer inputs",
+                "drop 'promote', or say float",
+            )
+        if rule == "bool" and said not in (None, "bool"):
+            self.fault("E207", self.key_loc("promote"), f"promote: {said}, but expr is bool", "drop 'promote'")
+        if self.raw.family.name == "comparison" and rule != "bool":
+            expr = next(o.expr for o in overloads if o.expr)
+            self.fault("E207", expr.loc, "a comparison whose expr is not bool", "family: binary?")
+        return str(said or rule)
+
+    def inplace(self, e: Entry) -> None:
+        if not e.inplace:
+            return
+        loc = self.key_loc("inplace")
+        fits = [
+            o for o in e.overloads if o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional
+        ]
+        if not fits or any(len(o.sig.results) != 1 or not o.sig.results[0].type.is_tensor for o in e.overloads):
+            self.fault("E306", loc, f"{e.op}_ needs a tensor as first argument and one tensor result", "drop 'inplace'")
+            return
+        if e.view_of:
+            return
+        if e.inplace != "true":
+            return
+        for o in fits:
+            first = o.sig.args[0].name
+            for name, d in o.deriv.items():
+                if d.formula is not None and first in reads_values(d.formula.node):
+                    key = "vjp" if "vjp" in e.keys else "d"
+                    what = (
+                        f"{key} of '{name}'"
+                        if d.kind is Diff.FORMULA
+                        else f"the derivative of '{name}', {d.formula.text},"
+                    )
+                    hint = "write the formula with the result, or say 'inplace: save_copy' to pay for a copy, or drop 'inplace'"
+                    self.fault(
+                        "E301", loc, f"{e.op}_ overwrites '{first}', but {what} reads it", hint, [(d.loc, "read here")]
+                    )
+                    return
+
+    def used_names(self, overloads: list[Overload]) -> None:
+        test: TestSpec | None = self.raw.values.get("test")
+        if test is None:
+            needs_cases = any(d.kind is Diff.FORMULA for o in overloads for d in o.deriv.values())
+            likes = [x for x in self.raw.per_overload.get("like", ()) if x is not None]
+            if needs_cases and not self.raw.family.elementwise and any(x.kind != "tests" for x in likes):
+                hint = "test: {cases: [{input: [2, 3], dim: 0}]}"
+                self.fault("E105", self.raw.loc, "a vjp without test cases cannot be checked", hint)
+
+    def mentioned(self, e: Entry) -> None:
+        """A required argument of a kernel that neither formula nor reference nor test names is a slip of the signature."""
+        for o in e.overloads:
+            like = e.like_of(o.index)
+            if not o.kernel or like is None or like.kind != "expr" or e.test.cases:
+                continue
+            text = (
+                like.text
+                + " "
+                + " ".join(f.text for f in o.shapes)
+                + " ".join(d.formula.text for d in o.deriv.values() if d.formula)
+            )
+            said = set(re.findall(r"[A-Za-z_]\w*", text)) | set(e.test.domains) | set(e.test.params)
+            for a in o.sig.args:
+                if a.required and not a.type.optional and a.name not in said:
+                    hint = "use it, or drop it from the signature"
+                    self.fault(
+                        "E211",
+                        a.loc,
+                        f"argument '{a.name}' is in no formula, reference or test",
+                        hint,
+                        [(like.loc, "the reference")],
+                    )
+
+    def order(self) -> None:
+        """Mappings list the required arguments as the signature does: so a swapped signature contradicts itself."""
+        test: TestSpec | None = self.raw.values.get("test")
+        listed: list[tuple[str, Loc, list[str]]] = []
+        if test is not None:
+            listed += [("test", test.loc, list(test.domains))]
+            listed += [("a test case", test.loc, list(case)) for case in test.cases]
+        for key in ("d", "vjp"):
+            for given in self.raw.per_overload.get(key, ()):
+                if given:
+                    listed.append((key, self.key_loc(key), list(given)))
+        for what, loc, names in listed:
+            for sig in self.raw.sigs:
+                required = [a.name for a in sig.args if a.required]
+                order = [required.index(n) for n in names if n in required]
+                if order == sorted(order):
+                    break
+            else:
+                shown = ", ".join(n for n in names if n in required)
+                self.fault(
+                    "E212",
+                    loc,
+                    f"{what} lists {shown}, the signature {', '.join(required)}",
+                    "keep one order",
+                    self.sig_notes(),
+                )
+                return
+
+    def like_names(self, e: Entry) -> None:
+        """Names in a reference expression are arguments or the libraries."""
+        import ast
+
+        modules = {"numpy", "np", "scipy", "math", "mpmath", "mp"}
+        likes = e.like if len(e.like) > 1 else e.like[:1]
+        for i, like in enumerate(likes):
+            if like is None or like.kind not in ("expr", "mpmath") or re.fullmatch(r"[\w.]+", like.text):
+                continue
+            sigs = [e.overloads[i].sig] if len(e.like) > 1 else [o.sig for o in e.overloads]
+            scope = modules | {a.name for s in sigs for a in s.args}
+            tree = ast.parse(like.text, mode="eval")
+            bound = {x.arg for n in ast.walk(tree) if isinstance(n, ast.Lambda) for x in n.args.args}
+            bound |= {
+                x.id
+                for n in ast.walk(tree)
+                if isinstance(n, ast.comprehension)
+                for x in ast.walk(n.target)
+                if isinstance(x, ast.Name)
+            }
+            builtins = {"abs", "len", "int", "float", "bool", "complex", "tuple", "list", "range", "min", "max", "sum", "round", "sorted",
+                        "slice", "zip", "map", "enumerate", "isinstance", "all", "any", "reversed", "set", "dict", "str"}  # fmt: skip
+            for n in ast.walk(tree):
+                if isinstance(n, ast.Name) and n.id not in scope | bound | builtins:
+                    loc = like.loc.at(n.col_offset, n.end_col_offset or n.col_offset + 1)
+                    hint = did_you_mean(n.id, scope, True)
+                    self.fault(
+                        "E201",
+                        loc,
+                        f"like: '{n.id}' is not an argument",
+                        hint,
+                        [(s.loc, "the signature") for s in sigs],
+                    )
+        for like in likes:
+            if like is not None and like.kind in ("name", "expr", "mpmath"):
+                self._resolvable(like)
+
+    def _resolvable(self, like: Like) -> None:
+        """Every numpy.x, scipy.special.x and so on in a reference exists."""
+        for m in re.finditer(r"(?<![\w.])(?:numpy|np|scipy|math|mpmath|mp)(?:\.[A-Za-z_]\w*)+", like.text):
+            # The longest part that is a module or a function; methods of results come after a call and are not matched.
+            if not like_exists(m[0]):
+                parent, _, last = m[0].rpartition(".")
+                hint = did_you_mean(last, like_members(parent))
+                self.fault("E201", like.loc.at(*m.span()), f"like: {parent} has no '{last}'", hint)
+
+    def declared(self, e: Entry) -> None:
+        known = self.world.declared
+        for o in e.overloads:
+            if o.kernel and known.kernels and o.kernel not in known.kernels:
+                loc = self.raw.per_overload["kernel"][o.index][1]
+                hint = (
+                    did_you_mean(o.kernel, known.kernels) or "declare it in csrc/kernels with '// kernel: name' above"
+                )
+                self.fault("E404", loc, f"no kernel '{o.kernel}'", hint)
+            if o.kernel in known.parameters and (why := disagreement(o.sig, known.parameters[o.kernel])):
+                text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
+                at = self.raw.per_overload["kernel"][o.index][1]
+                self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
+        if e.batch and known.batches and e.batch not in known.batches:
+            self.fault(
+                "E407",
+                self.raw.values["batch"][1],
+                f"no batching rule '{e.batch}'",
+                did_you_mean(e.batch, known.batches),
+            )
