@@ -218,7 +218,7 @@ class ElementwiseCheck:
         if mine == truth:
             return
         known = {
-            round(float(v), 12)
+            round(float(np.real(v)), 12)
             for s in self.e.special
             if (v := s.values.get(name)) is not None and f"d_{name}" in s.values
         }
@@ -362,7 +362,9 @@ class ElementwiseCheck:
         d = self.o.deriv.get(name)
         if d is None or d.formula is None:
             return
-        decided = [float(s.values[name]) for s in self.e.special if name in s.values and f"d_{name}" in s.values]
+        decided = [
+            float(np.real(s.values[name])) for s in self.e.special if name in s.values and f"d_{name}" in s.values
+        ]
         slope = self.inlined(d.formula.node)
         env = next(iter(self.envs()))
         for p in sorted(self.candidates(name)):
@@ -374,7 +376,8 @@ class ElementwiseCheck:
             pole = abs(nearer - right) > 0.5 * abs(right) and abs(right) > 10
             if p not in decided and not pole:
                 now = self.slope_at(slope, env, name, p)
-                hint = f"the formula gives {now:.6g} there; if that is meant: special: [{{{name}: {p:g}, d_{name}: {now:.6g}}}]"
+                row = f"{{{name}: {p:g}, d_{name}: {now:.6g}}}"
+                hint = f"the formula gives {now:.6g} there; if that is meant: special: [{row}]"
                 text = f"the slope jumps from {left:.6g} to {right:.6g} at {name}={p:g}, and no special row decides it"
                 loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc if self.o.expr else self.e.loc
                 notes = [(self.o.expr.loc, "expr")] if self.o.expr and self.o.expr.loc != loc else []
@@ -420,4 +423,4 @@ def _literal(a: Any) -> F.Node | None:
     return default_node(a)
 
 
-__all__ = ["run", "attempt", "same", "point", "results_of"]
+__all__ = ["attempt", "point", "results_of", "run", "same"]

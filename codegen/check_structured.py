@@ -236,7 +236,7 @@ class _CaseCheck:
                 got = _inner(grad, v)
                 want = self.slope(name, v, cotangents)
                 if not np.isclose(got, want, TOL, TOL * 10):
-                    text = f"vjp of '{name}' gives {got:.8g} along a random direction, differences of the reference {want:.8g}"
+                    text = f"vjp of '{name}' gives {got:.8g} along a direction, differences of the reference {want:.8g}"
                     self.fault("E311", d.formula.loc, text, notes=self.places())
                     break
 

@@ -1,4 +1,4 @@
-"""The command line: write check explain new list mutate fuzz schema. Parses arguments and prints; the work is elsewhere."""
+"""The command line: write check explain new list mutate fuzz schema. Parses and prints; the work is elsewhere."""
 
 from __future__ import annotations
 

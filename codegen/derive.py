@@ -151,7 +151,7 @@ def _powers(n: Node, base: Node, e: int | float, out: Node) -> Node:
 
 
 def cse(nodes: Sequence[Node], prefix: str = "s") -> tuple[list[tuple[str, Node]], list[Node]]:
-    """Name what occurs more than once: ([(name, expr)], nodes). Lets are in order of use; each is used at least twice."""
+    """Name what occurs more than once: ([(name, expr)], nodes). Lets are in order of use, each used at least twice."""
     counts: Counter[Node] = Counter()
     for n in nodes:
         for sub in walk(n):

@@ -1,4 +1,4 @@
-"""Do two versions of an entry mean the same? Formulas are compared by value, at many points; everything else exactly."""
+"""Do two versions of an entry mean the same? Formulas are compared by value at many points, all else exactly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .reference import World, case_inputs, elementwise_inputs, rng_for
 
 # What an entry may choose freely: nothing else in the file says what it ought to be.
 CHOICES = (
-    "home", "method", "operator", "out", "inplace", "promote", "dtypes", "deterministic", "amp", "aliases", "version", "batch",
+    "home", "method", "operator", "out", "inplace", "promote", "dtypes", "deterministic", "amp", "aliases", "version",
+    "batch",
 )  # fmt: skip
 # What only tests and readers see.
 PROSE = ("doc", "ref", "like", "test", "special")
@@ -49,7 +50,7 @@ def differences(a: Entry, b: Entry, world_a: World, world_b: World) -> tuple[lis
 
 
 def _reordered(x: Overload, y: Overload) -> bool:
-    """The same signature but for the order of its arguments, which callers by position see and nothing here can know."""
+    """The same signature but for the order of its arguments, which callers see and nothing here can know."""
     (p, a, r), (q, b, s) = _signature(x.sig), _signature(y.sig)
     return bool(p == q and r == s and sorted(map(str, a)) == sorted(map(str, b)))
 
@@ -84,14 +85,14 @@ def _overload(a: Entry, x: Overload, b: Entry, y: Overload, wa: World, wb: World
     for name in x.deriv:
         d, e = x.deriv[name], y.deriv.get(name)
         if (
-            e is None
-            or d.differentiable != e.differentiable
-            or (not d.differentiable and (d.kind, d.why) != (e.kind, e.why))
+            (
+                e is None
+                or d.differentiable != e.differentiable
+                or (not d.differentiable and (d.kind, d.why) != (e.kind, e.why))
+            )
+            or not _same_formula(a, x, d.formula, e.formula, wa, wb, rename)
+            or ({d.kind, e.kind} == {Diff.FORMULA, Diff.DERIVED} and (d.formula is None) != (e.formula is None))
         ):
-            out.append(f"derivative of {name}")
-        elif not _same_formula(a, x, d.formula, e.formula, wa, wb, rename):
-            out.append(f"derivative of {name}")
-        elif {d.kind, e.kind} == {Diff.FORMULA, Diff.DERIVED} and (d.formula is None) != (e.formula is None):
             out.append(f"derivative of {name}")
     if (x.tangent or x.tangent_rule) and not (y.tangent or y.tangent_rule):
         return out

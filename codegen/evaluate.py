@@ -58,7 +58,9 @@ class NumpyEvaluator:
             case F.Subscript(value=v, index=i):
                 return ev(v)[ev(i)]
             case F.Call(func="where", args=(c, a, b)) if isinstance(cond := ev(c), (bool, np.bool_)):
-                return ev(a) if cond else ev(b)  # the same for every element: the other branch may not even have a shape
+                return (
+                    ev(a) if cond else ev(b)
+                )  # the same for every element: the other branch may not even have a shape
             case F.Call(func=f, args=args, kwargs=kwargs):
                 return self.function(f)(*map(ev, args), **{k: ev(v) for k, v in kwargs})
             case F.Unary(op="not", arg=a):
@@ -69,10 +71,9 @@ class NumpyEvaluator:
                 return -v if op == "-" else np.invert(v) if op == "~" else +v
             case F.BoolOp(op=op, args=args):
                 vs = [ev(a) for a in args]
-                f = np.logical_and if op == "and" else np.logical_or
                 out = vs[0]
                 for v in vs[1:]:
-                    out = f(out, v)
+                    out = np.logical_and(out, v) if op == "and" else np.logical_or(out, v)
                 return out
             case F.Compare(op=op, left=a, right=b):
                 x, y = ev(a), ev(b)

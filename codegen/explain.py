@@ -69,7 +69,7 @@ def _saved(o: Overload) -> list[str]:
             for n in F.names(d.formula.node):
                 (readers if n in values else shapes).setdefault(n, []).append(name)
     out = []
-    for x in (*o.sig.args, *o.sig.results):
+    for x in o.sig.members:
         if x.type.has_tensor and x.name in readers:
             out.append(f"saved       {x.name}: read by the derivative of {', '.join(readers[x.name])}")
         elif x.type.has_tensor and x.name in shapes:

@@ -218,7 +218,7 @@ class _Converter:
             case ast.Subscript(value=value, slice=index) if not isinstance(index, ast.Slice):
                 return Subscript(sub(value), sub(index), span)
             case ast.Call(func=ast.Name(id=func) as f, args=args, keywords=kws):
-                kwargs = []
+                kwargs: list[tuple[str, Node]] = []
                 for kw in kws:
                     if kw.arg is None:
                         raise FormulaError("** is not allowed in a call", self.span(kw))

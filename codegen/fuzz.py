@@ -6,7 +6,7 @@ How an outcome is judged:
 - same: the model is equal, or every formula that changed is equal in value at many points (in the domain, at the edges,
   far outside) and the signature is equal; what only tests and readers see (doc, like, test, special, ref) may differ.
 - choice: a key that nothing else in the file implies (method, operator, inplace, home, aliases, ...) was dropped or
-  changed to another legal value. The result is another valid op; `codegen check` shows it as a difference of generated/.
+  changed to another legal value. The result is another valid op; `codegen check` shows the difference of generated/.
 - anything else (an error elsewhere, a silent change of meaning, a traceback) is a failure and makes the exit code 1.
 """
 
@@ -151,7 +151,8 @@ class Fuzzer:
         if node is None:
             return None
         kinds: list[Callable[[Entry, str, YMap, OpFile], Edit | None]] = [
-            self.drop_key, self.misspell, self.formula_edit, self.formula_edit, self.signature_edit, self.swap, self.arity,
+            self.drop_key, self.misspell, self.formula_edit, self.formula_edit, self.signature_edit, self.swap,
+            self.arity,
         ]  # fmt: skip
         return self.rng.choice(kinds)(e, text, node, file)
 
@@ -237,7 +238,7 @@ class Fuzzer:
         return out
 
     def formula_edit(self, e: Entry, text: str, node: YMap, file: OpFile) -> Edit | None:
-        names = [x.name for o in e.overloads for x in (*o.sig.tensor_args, *o.sig.results)]
+        names = [x.name for o in e.overloads for x in o.sig.members if x.type.has_tensor]
         return self.from_formula(text, node, lambda n: [
             *edits.constants(n), *edits.signs(n), *edits.reductions(n), *edits.operators(n), *edits.functions(n),
             *edits.slots(n, tuple(dict.fromkeys(names))),

@@ -109,7 +109,7 @@ def handwritten(file: OpFile, root: Path | None) -> list[str]:
         total_cpp, total_py = total_cpp + cpp, total_py + py
     return [
         *out,
-        f"{none} of {len(file.entries)} entries have no line of their own; the others {total_cpp} C++, {total_py} Python",
+        f"{none} of {len(file.entries)} entries have no line of their own; the rest {total_cpp} C++, {total_py} Python",
     ]
 
 

@@ -144,7 +144,7 @@ class KeyReader(TestReader):
         if not isinstance(node, YSeq):
             self.fault("E102", node.loc, "'special' is a list of mappings", "- {input: 0, out: 0, d_input: 0}")
             return ()
-        sig_names = {x.name for s in raw.sigs for x in (*s.args, *s.results)}
+        sig_names = {x.name for s in raw.sigs for x in s.members}
         known = sig_names | {f"d_{a.name}" for s in raw.sigs for a in s.tensor_args}
         rows = []
         for item in node.items:

@@ -129,6 +129,11 @@ class Signature:
         return next((r for r in self.results if r.name == name), None)
 
     @property
+    def members(self) -> tuple[Arg | Result, ...]:
+        """Arguments, then results."""
+        return (*self.args, *self.results)
+
+    @property
     def tensor_args(self) -> tuple[Arg, ...]:
         """Arguments that are a tensor, an optional tensor or a list of tensors, in order."""
         return tuple(a for a in self.args if a.type.has_tensor)
@@ -219,7 +224,7 @@ class TestSpec:
 class Like:
     """The reference the tests compare with."""
 
-    kind: str  # name (numpy.tanh) | expr (Python over the arguments) | mpmath (scalar expression) | values | tests (a file)
+    kind: str  # name (numpy.tanh) | expr (Python over the arguments) | mpmath (of scalars) | values | tests (a file)
     text: str = ""
     values: tuple[Any, ...] = ()  # rows: arguments..., results...
     source: str = ""

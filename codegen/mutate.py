@@ -1,4 +1,4 @@
-"""Chooses one mutation per entry, by seed: a constant, a sign, a dropped reduction, a wrong slot. Entry -> mutated Entry.
+"""Chooses one mutation per entry, by seed: a constant, a sign, a dropped reduction, a wrong slot. Entry -> Entry.
 
 Only mutations that change a value somewhere are chosen, so that a surviving one is a hole in the tests.
 """
@@ -25,7 +25,7 @@ Accept = Callable[[Entry], bool]
 
 
 def mutate_file(file: OpFile, seed: int, accept: Accept = lambda _: True) -> tuple[OpFile, dict[str, str]]:
-    """Every entry that has a formula carries one mutation; also what was done to each. `accept`: whether it compiles."""
+    """Every entry with a formula carries one mutation; also what was done to each. `accept`: whether it compiles."""
     world = World(file)
     entries, done = [], {}
     for e in file.entries:
@@ -79,7 +79,8 @@ def _choices(e: Entry, o: Overload, where: str, f: Formula, world: World, rng: r
     tensors = [a.name for a in o.sig.args if a.type.is_tensor]
     scope = tensors + [r.name for r in o.sig.results] if where.startswith("derivative") else tensors
     kinds = [
-        list(edits.constants(f.node)), list(edits.signs(f.node)), list(edits.reductions(f.node)), list(edits.slots(f.node, scope)),
+        list(edits.constants(f.node)), list(edits.signs(f.node)), list(edits.reductions(f.node)),
+        list(edits.slots(f.node, scope)),
     ]  # fmt: skip
     rng.shuffle(kinds)
     for group in kinds:

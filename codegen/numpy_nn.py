@@ -71,7 +71,7 @@ def convolution_input_slope(
     kernel, space = w.shape[2:], tuple(size)[-(w.ndim - 2) :]
     pads = _pads(padding, kernel, dilation)
     padded = tuple(n + a + b for n, (a, b) in zip(space, pads, strict=True))
-    full = np.zeros((grad.shape[0], tuple(size)[-(w.ndim - 1)], *padded))
+    full: Array = np.zeros((grad.shape[0], tuple(size)[-(w.ndim - 1)], *padded))
     wg = w.reshape(groups, -1, *w.shape[1:])
     g = grad.reshape(grad.shape[0], groups, -1, *grad.shape[2:])
     for at, cut, _ in _taps(padded, kernel, stride, dilation):
@@ -96,7 +96,8 @@ def convolution_weight_slope(
         part = part.reshape(part.shape[0], groups, -1, *part.shape[2:])
         axes = tuple(range(3, 3 + spatial))
         product = np.expand_dims(g, 3) * np.expand_dims(part, 2)
-        out[(..., *at)] = product.sum(axis=(0, *(a + 1 for a in axes)))
+        place: Array = (..., *at)
+        out[place] = product.sum(axis=(0, *(a + 1 for a in axes)))
     return out.reshape(tuple(size))
 
 
@@ -136,7 +137,7 @@ def native_group_norm(x: Array, num_groups: int, weight: Array | None, bias: Arr
 
 
 def native_batch_norm(
-    x: Array, weight: Array | None, bias: Array | None, running_mean: Array | None, running_var: Array | None,
+    x: Array, weight: Array | None, bias: Array | None, running_mean: Array, running_var: Array,
     training: bool, momentum: float, eps: float,
 ) -> Any:  # fmt: skip
     axes = tuple(i for i in range(x.ndim) if i != 1)

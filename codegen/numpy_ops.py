@@ -242,9 +242,12 @@ def cast(x: Array, dtype: Any) -> Array:
 KERNELS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        scatter, scatter_add, gather, index, index_add, index_put, masked_select_backward, embedding_backward, select_backward,
-        slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd, pad_by_index,
-        pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward, sum_to, cast,
+        scatter, scatter_add, gather, index, index_add, index_put, masked_select_backward, embedding_backward,
+        select_backward,
+        slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd,
+        pad_by_index,
+        pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward,
+        sum_to, cast,
     )
 }  # fmt: skip
 KERNELS |= NN_KERNELS | {

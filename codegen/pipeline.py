@@ -44,7 +44,7 @@ def outputs(file: OpFile) -> Mapping[str, str]:
     from .plan import plan
     from .render import render
 
-    return render(plan(file))  # type: ignore[no-any-return]
+    return render(plan(file))
 
 
 def renders(file: OpFile) -> Callable[[Entry], bool]:

@@ -17,12 +17,12 @@ def only_condition(n: F.Node, name: str) -> bool:
 
 
 def types_of(sig: Signature) -> dict[str, Type]:
-    return {x.name: x.type for x in (*sig.args, *sig.results)}
+    return {x.name: x.type for x in sig.members}
 
 
 def tensor_names(sig: Signature) -> frozenset[str]:
     """Names that stand for one tensor: arguments and results that are no list."""
-    return frozenset(x.name for x in (*sig.args, *sig.results) if x.type.is_tensor)
+    return frozenset(x.name for x in sig.members if x.type.is_tensor)
 
 
 def reads_values(n: F.Node) -> set[str]:

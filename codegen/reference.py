@@ -23,7 +23,8 @@ from .structured import META, TENSOR, parameters
 Env = dict[str, Any]
 NP_DTYPE = {
     "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "f16": np.float16, "bf16": np.float32,
+    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "f16": np.float16,
+    "bf16": np.float32,
 }  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def tensor(
     if kind == "mask" or case.dtype == "bool":
         return rng.random(shape) < 0.5
     if kind == "index" or case.dtype in ("u8", "i8", "i16", "i32", "i64"):
-        low, high = (int(math.ceil(lo)), int(hi)) if case.range or span else (0, 2)
+        low, high = (math.ceil(lo), int(hi)) if case.range or span else (0, 2)
         if kind == "permutation":
             return permutation(shape, rng)
         return rng.integers(low, max(high, low + 1), shape).astype(NP_DTYPE[case.dtype or "i64"])
@@ -320,8 +321,8 @@ def case_inputs(
                 env[k] = tensor(v, rng, span, dtype)
             elif types[k].has_tensor and isinstance(v, tuple):
                 env[k] = tuple(None if x is None else tensor(x, rng, span, dtype) for x in v)
-            elif types[k].size and isinstance(v, int):
-                env[k] = (v,) * types[k].size
+            elif (size := types[k].size) and isinstance(v, int):
+                env[k] = (v,) * size
             else:
                 env[k] = v
         return o, env

@@ -107,13 +107,17 @@ class _EntryResolver(Differentiation, Facts):
         if len(likes) > 1:
             likes = tuple(raw.per_overload["like"])
         entry = Entry(
-            op=raw.op, family=raw.family, overloads=tuple(overloads), doc=v["doc"][0], home=v.get("home", ("tensorplay",)),
-            method=v.get("method", ()), operator=v.get("operator", ()), out=v.get("out", False), inplace=v.get("inplace", ""),
-            view_of=v["view_of"][0] if v.get("view_of") else None, promote=self.promote(overloads), dtypes=v.get("dtypes", ()),
+            op=raw.op, family=raw.family, overloads=tuple(overloads), doc=v["doc"][0], home=v.get("home",
+            ("tensorplay",)),
+            method=v.get("method", ()), operator=v.get("operator", ()), out=v.get("out", False),
+            inplace=v.get("inplace", ""),
+            view_of=v["view_of"][0] if v.get("view_of") else None, promote=self.promote(overloads),
+            dtypes=v.get("dtypes", ()),
             deterministic=v.get("deterministic", True), amp=v.get("amp", "keep"),
             aliases=tuple(n for n, _ in v.get("aliases", ())), version=v.get("version", 1),
             batch=v["batch"][0] if v.get("batch") else None, python=v.get("python"), ref=v.get("ref", ""), like=likes,
-            test=v.get("test") or TestSpec(), special=v.get("special", ()), loc=raw.loc, keys=raw.keys, end_line=raw.end_line,
+            test=v.get("test") or TestSpec(), special=v.get("special", ()), loc=raw.loc, keys=raw.keys,
+            end_line=raw.end_line,
         )  # fmt: skip
         self.inplace(entry)
         self.like_names(entry)
@@ -196,7 +200,7 @@ class _EntryResolver(Differentiation, Facts):
                     f"the last lines are: {r.name}: formula",
                 )
         results = {r.name for r in sig.results}
-        for name, f, loc in lets:
+        for name, _, loc in lets:
             if name not in read and name not in results:
                 self.fault("E211", loc, f"compose: '{name}' is read by nothing", "drop it")
         return tuple((name, f) for name, f, _ in lets)

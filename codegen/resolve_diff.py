@@ -145,8 +145,10 @@ class Differentiation(Resolver):
         elif not single:
             hidden["g"] = f"is for a single result; here: {', '.join(grads) or 'none'}"
         return Scope(
-            args + results + grads, structured_callees(self.world.ops), what_names="an argument, a result or a gradient",
-            hidden=hidden, tensors=tensor_names(o.sig) | {n for n in grads if self.plain_gradient(n, o)},
+            args + results + grads, structured_callees(self.world.ops),
+            what_names="an argument, a result or a gradient",
+            hidden=hidden,
+            tensors=tensor_names(o.sig) | {n for n in grads if self.plain_gradient(n, o)},
             types=types_of(o.sig) | {f"g_{r.name}": r.type for r in o.sig.results} | {"g": o.sig.results[0].type},
         )  # fmt: skip
 

@@ -50,7 +50,7 @@ class Facts(Resolver):
         else:
             for key in ("expr", "d"):
                 if key in has:
-                    hint = "elementwise families: unary binary ternary comparison logical; others give kernel and vjp, or compose"
+                    hint = "elementwise: unary binary ternary comparison logical; others give kernel, vjp or compose"
                     self.fault("E208", has[key], f"'{key}' is for elementwise families, not '{fam.name}'", hint)
         if not any(k in has for k in ("expr", "compose", "kernel", "python")):
             hint = "give expr (elementwise), compose (over other ops), kernel or python"
@@ -153,7 +153,7 @@ class Facts(Resolver):
                         if d.kind is Diff.FORMULA
                         else f"the derivative of '{name}', {d.formula.text},"
                     )
-                    hint = "write the formula with the result, or say 'inplace: save_copy' to pay for a copy, or drop 'inplace'"
+                    hint = "write the formula with the result, or pay for a copy: 'inplace: save_copy', or drop it"
                     self.fault(
                         "E301", loc, f"{e.op}_ overwrites '{first}', but {what} reads it", hint, [(d.loc, "read here")]
                     )
@@ -169,7 +169,7 @@ class Facts(Resolver):
                 self.fault("E105", self.raw.loc, "a vjp without test cases cannot be checked", hint)
 
     def mentioned(self, e: Entry) -> None:
-        """A required argument of a kernel that neither formula nor reference nor test names is a slip of the signature."""
+        """A required argument of a kernel that neither formula nor reference nor test names is a slip."""
         for o in e.overloads:
             like = e.like_of(o.index)
             if not o.kernel or like is None or like.kind != "expr" or e.test.cases:
@@ -240,8 +240,10 @@ class Facts(Resolver):
                 for x in ast.walk(n.target)
                 if isinstance(x, ast.Name)
             }
-            builtins = {"abs", "len", "int", "float", "bool", "complex", "tuple", "list", "range", "min", "max", "sum", "round", "sorted",
-                        "slice", "zip", "map", "enumerate", "isinstance", "all", "any", "reversed", "set", "dict", "str"}  # fmt: skip
+            builtins = {"abs", "len", "int", "float", "bool", "complex", "tuple", "list", "range", "min", "max",
+            "sum", "round", "sorted",
+                        "slice", "zip", "map", "enumerate", "isinstance", "all", "any", "reversed", "set", "dict",
+                        "str"}  # fmt: skip
             for n in ast.walk(tree):
                 if isinstance(n, ast.Name) and n.id not in scope | bound | builtins:
                     loc = like.loc.at(n.col_offset, n.end_col_offset or n.col_offset + 1)
@@ -275,7 +277,7 @@ class Facts(Resolver):
                     did_you_mean(o.kernel, known.kernels) or "declare it in csrc/kernels with '// kernel: name' above"
                 )
                 self.fault("E404", loc, f"no kernel '{o.kernel}'", hint)
-            if o.kernel in known.parameters and (why := disagreement(o.sig, known.parameters[o.kernel])):
+            if o.kernel and o.kernel in known.parameters and (why := disagreement(o.sig, known.parameters[o.kernel])):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])

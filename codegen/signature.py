@@ -288,7 +288,8 @@ def _result(t: _Tokens, loc: Loc) -> Result:
 
 def _unique(args: list[Arg], results: list[Result], loc: Loc) -> None:
     seen: dict[str, str] = {}
-    for x in (*args, *results):
+    everything: list[Arg | Result] = [*args, *results]
+    for x in everything:
         what = "an argument" if isinstance(x, Arg) else "a result"
         if x.name in seen:
             start = x.loc.col - loc.col

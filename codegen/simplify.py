@@ -252,7 +252,7 @@ def from_product(c: Number, factors: Factors) -> Node:
     bottom = [_pow_node(b, -e) for b, e in factors.items() if e < 0]
     negative = _negative(c)
     size = -c if negative else c
-    if not top and bottom or size != 1 or not factors:
+    if (not top and bottom) or size != 1 or not factors:
         top.insert(0, num(size))
     out = _chain(top)
     if bottom:

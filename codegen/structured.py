@@ -251,7 +251,8 @@ def triu(x: Any, diagonal: int = 0) -> Any:
 TENSOR: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        sum_to, expand_to, restore_dims, expand_reduced, drop_dim, split_like, mT, mH, zeros, ones, full, cast, strong_mul, matmul, reshape, transpose, permute,
+        sum_to, expand_to, restore_dims, expand_reduced, drop_dim, split_like, mT, mH, zeros, ones, full, cast,
+        strong_mul, matmul, reshape, transpose, permute,
         unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu,
     )
 }  # fmt: skip
@@ -299,7 +300,10 @@ def along_shape(sizes: Dims, other: Dims, dim: int) -> Any:
     import numpy as np
 
     at = dim % len(sizes)
-    return tuple(s if i == at else int(np.broadcast_shapes((s,), (o,))[0]) for i, (s, o) in enumerate(zip(sizes, other, strict=True)))
+    return tuple(
+        s if i == at else int(np.broadcast_shapes((s,), (o,))[0])
+        for i, (s, o) in enumerate(zip(sizes, other, strict=True))
+    )
 
 
 def broadcast_shape(a: Dims, b: Dims) -> Any:
@@ -362,7 +366,8 @@ def channel_sizes(channels: int, n: int) -> Any:
 META |= {
     f.__name__: f
     for f in (
-        last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating, invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
+        last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating, invert_permutation,
+        reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
         broadcast_shape, dtype_or, is_contiguous,
     )
 }  # fmt: skip

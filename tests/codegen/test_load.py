@@ -58,7 +58,8 @@ def test_promotion_follows_from_expr(good: OpFile) -> None:
 def test_values_are_converted_by_schema() -> None:
     file, diags = entry(
         "- op: sq\n  family: unary\n  sig: sq(Tensor input, float alpha=1e-3) -> Tensor out\n  expr: alpha * input**2\n"
-        "  version: 3\n  dtypes: [float, c128]\n  amp: force_fp32\n  home: [tensorplay, special]\n  method: [sq, square_it]\n"
+        "  version: 3\n  dtypes: [float, c128]\n  amp: force_fp32\n  home: [tensorplay, special]\n"
+        "  method: [sq, square_it]\n"
         "  aliases: [linalg.sq2]\n  like: alpha * input**2\n  special:\n  - {input: -0.0, out: 0.0, d_input: 0}\n"
         "  - {input: inf, out: inf}\n  test: {input: [-pi, 1e1], alpha: [1e-3, 2], edges: [0, nan], tol: 1e-4}\n"
         "  doc: 'on: not a boolean'\n"
@@ -73,7 +74,10 @@ def test_values_are_converted_by_schema() -> None:
 
 
 def test_silence_is_an_error_and_each_word_speaks() -> None:
-    base = "- op: s\n  family: reduction\n  sig: s(Tensor input, Tensor other) -> Tensor out\n  kernel: s\n  shape: same(input)\n{}  like: {{tests: t.py}}\n  doc: An example of a reduction.\n"
+    base = (
+        "- op: s\n  family: reduction\n  sig: s(Tensor input, Tensor other) -> Tensor out\n  kernel: s\n"
+        "  shape: same(input)\n{}  like: {{tests: t.py}}\n  doc: An example of a reduction.\n"
+    )
     for words in (
         "  zero: [input]\n  nondiff: [other]\n",
         "  todo: {input: not yet known, other: neither}\n",
@@ -86,7 +90,10 @@ def test_silence_is_an_error_and_each_word_speaks() -> None:
 
 
 def test_in_place_legality() -> None:
-    base = "- op: f\n  family: unary\n  sig: f(Tensor input) -> Tensor out\n  expr: {}\n  inplace: {}\n  like: {}\n  doc: An example of an operation.\n"
+    base = (
+        "- op: f\n  family: unary\n  sig: f(Tensor input) -> Tensor out\n  expr: {}\n  inplace: {}\n"
+        "  like: {}\n  doc: An example of an operation.\n"
+    )
     for expr, like, how, fine in (
         ("tanh(input)", "numpy.tanh", "true", True),
         ("exp(input)", "numpy.exp", "true", True),
@@ -101,8 +108,10 @@ def test_in_place_legality() -> None:
 
 def test_compose_with_named_values() -> None:
     file, diags = entry(
-        "- op: total\n  family: reduction\n  sig: total(Tensor input) -> Tensor out\n  kernel: total\n  shape: scalar()\n"
-        "  vjp: {input: 'expand_to(g, shape(input))'}\n  like: numpy.sum\n  test: {cases: [{input: [2, 3]}]}\n  doc: Sum of all elements.\n"
+        "- op: total\n  family: reduction\n  sig: total(Tensor input) -> Tensor out\n  kernel: total\n"
+        "  shape: scalar()\n"
+        "  vjp: {input: 'expand_to(g, shape(input))'}\n  like: numpy.sum\n  test: {cases: [{input: [2, 3]}]}\n"
+        "  doc: Sum of all elements.\n"
         "- op: norm2\n  family: composite\n  sig: norm2(Tensor input) -> (Tensor out, Tensor square)\n"
         "  compose: {square: total(input * input), out: sqrt(square)}\n"
         "  like: (numpy.sqrt(numpy.sum(input * input)), numpy.sum(input * input))\n"
@@ -119,7 +128,8 @@ def test_complex_inputs_are_checked_too(family: str) -> None:
         f"- op: m\n  family: {family}\n  sig: m(Tensor input, Tensor other) -> Tensor out\n  kernel: m\n"
         "  view_of: input\n  shape: matmul(input, other)\n"
         "  vjp: {input: 'sum_to(g @ mT(other), shape(input))', other: 'sum_to(mH(input) @ g, shape(other))'}\n"
-        "  like: numpy.matmul\n  test: {cases: [{input: [2, 3], other: [3, 4]}]}\n  doc: A product whose gradient forgets conj.\n"
+        "  like: numpy.matmul\n  test: {cases: [{input: [2, 3], other: [3, 4]}]}\n"
+        "  doc: A product whose gradient forgets conj.\n"
     )  # fmt: skip
     _, diags = entry(text, numeric=True)
     assert [d.code for d in diags.items] == ["E311"]

@@ -16,7 +16,8 @@ def sig(text: str):  # type: ignore[no-untyped-def]
 
 def test_every_kind_of_argument() -> None:
     s = sig(
-        "f(Tensor input, Tensor? weight=None, Tensor[] tensors, Scalar alpha=1, Scalar? lo=None, int n=3, int? dim=None, "
+        "f(Tensor input, Tensor? weight=None, Tensor[] tensors, Scalar alpha=1, Scalar? lo=None, int n=3, int? "
+        "dim=None, "
         "int[] dims=[], int[2] pads=1, int[]? axes=None, float eps=1e-5, float[] scales=[1, 2], bool keep=False, "
         "str mode='mean', *, dtype? dtype=None, device? device=None, generator? generator=None, Tensor|Scalar value=0, "
         "Tensor?[] indices) -> (Tensor values, Tensor<i64> indices_out)"
