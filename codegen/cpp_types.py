@@ -145,7 +145,7 @@ def literal(v: Any, t: Type, world: str = "V") -> str:
     if v is None and t.base is Base.GENERATOR:
         return "nullptr"
     if v is None:
-        return f"{world}()" if t.base is Base.TENSOR else "std::nullopt"
+        return {Base.TENSOR: f"{world}()", Base.GENERATOR: "nullptr"}.get(t.base, "std::nullopt")
     if t.is_list:
         items = v if isinstance(v, tuple) else (v,) * (t.size or 1)
         inner = ", ".join(
