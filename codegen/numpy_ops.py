@@ -314,6 +314,8 @@ OPS: dict[str, Callable[..., Any]] = NN_OPS | {
     "exclusive_cumprod": _exclusive_cumprod,
     "tie_share": _tie_share,
     "dropout": _dropout,
+    # A draw that keeps everything: enough to see the shape of what is made of it.
+    "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
 }
 
 

@@ -16,7 +16,7 @@ from .model import (
     Loc,
     Overload,
 )  # fmt: skip
-from .reads import only_condition, tensor_names, types_of
+from .reads import only_condition, reads_values, tensor_names, types_of
 from .resolve_base import INTEGERS, Resolver
 from .scope import Scope, elementwise_callees, structured_callees
 
@@ -83,6 +83,9 @@ class Differentiation(Resolver):
                 d = self.derived(o, a.name)
                 if d is not None:
                     out[a.name] = d
+            elif self.only_sizes(o, a.name):
+                text = f"compose reads only the sizes and dtype of '{a.name}', and nothing is said of its derivative"
+                self.fault("E302", a.loc, text, f"nondiff: [{a.name}]", [(f.loc, f"'{n}'") for n, f in o.compose])
             elif o.compose or self.raw.values.get("python"):
                 out[a.name] = Deriv(Diff.DERIVED, loc=a.loc)
             else:
