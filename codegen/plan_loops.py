@@ -94,7 +94,7 @@ class LoopParam:
 @dataclass(frozen=True)
 class LoopInput:
     name: str
-    ctype: str  # T or bool
+    ctype: str  # T, or std::uint8_t for a mask
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class LoopBuilder:
             value_text = self.cast(t, "T")
         else:
             value_text = self.typed(t, "R") if t.kind in "RNB" else f"m::real({t.text})"
-        ins = tuple(LoopInput(self.var(i), "bool" if i in self.masks else "T") for i in inputs)
+        ins = tuple(LoopInput(self.var(i), "std::uint8_t" if i in self.masks else "T") for i in inputs)
         text = " ".join([*self.pre, *statements, value_text])
         pre = list(self.pre)
         if re.search(r"\bR\b", text):
@@ -365,7 +365,8 @@ class LoopBuilder:
             return self.number(CONSTANTS[i])
         if self.is_tensor(i):
             self.reads.add(i)
-            return _Text(self.element(i), "B" if i in self.masks else "T")
+            # Masks are read as bytes: gcc does not vectorise a selection by bool loads.
+            return _Text(f"{self.element(i)} != 0", "B", False) if i in self.masks else _Text(self.element(i), "T")
         t = self.types[i]
         if t.base is Base.BOOL:
             return self.hoist_bool(n)
