@@ -96,6 +96,11 @@ class Differentiation(Resolver):
                 )  # fmt: skip
         return out
 
+    def only_sizes(self, o: Overload, name: str) -> bool:
+        """Whether a public composition never reads the elements of an argument. Helpers may: their callers know."""
+        internal = self.raw.values.get("home") == ("internal",)
+        return bool(o.compose) and not internal and not any(name in reads_values(f.node) for _, f in o.compose)
+
     def formulas(
         self, key: str, given: Mapping[str, tuple[Formula, Loc]], o: Overload
     ) -> dict[str, tuple[Formula, Loc]]:
