@@ -11,6 +11,8 @@ VENV := $(abspath $(VENV))
 PY := $(VENV)/bin/python
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SEED ?= 0
+# Developer builds run the generator first; OFF compiles the generated files as they are.
+TENSORPLAY_CODEGEN ?= ON
 
 export EXPR
 export PATH := $(VENV)/bin:$(PATH)
@@ -64,7 +66,8 @@ dev: deps  ## fast incremental build that runs the generator; prints the PYTHONP
 	@$(LOCK) $(MAKE) dev-locked
 
 dev-locked:
-	@test -f build/dev/build.ninja || $(CONFIGURE) -B build/dev -DTENSORPLAY_CODEGEN=ON -DTENSORPLAY_TESTS=ON
+	@grep -qs "^TENSORPLAY_CODEGEN:BOOL=$(TENSORPLAY_CODEGEN)$$" build/dev/CMakeCache.txt && test -f build/dev/build.ninja || \
+	  $(CONFIGURE) -B build/dev -DTENSORPLAY_CODEGEN=$(TENSORPLAY_CODEGEN) -DTENSORPLAY_TESTS=ON
 	@cmake --build build/dev
 	@$(PY) tools/dev_site.py build/dev/site
 	@echo "PYTHONPATH=$(ROOT)/build/dev/site"
