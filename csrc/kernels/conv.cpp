@@ -252,8 +252,8 @@ ConvPlan patch_plan(const OpSchema& op, const Shape& sizes, const Dims& kernel_s
 }
 }  // namespace
 
-Storage unfold(const OpSchema& op, const Storage& input, const Dims& kernel_size, const Dims& dilation,
-               const Dims& padding, const Dims& stride) {
+Storage patches(const OpSchema& op, const Storage& input, const Dims& kernel_size, const Dims& dilation,
+                const Dims& padding, const Dims& stride) {
   if (TP_UNLIKELY(input.dim() != 3 && input.dim() != 4))
     value_error(op.name, ": input must be [N, C, H, W] or [C, H, W]; it is ", input.sizes());
   const ConvPlan p = patch_plan(op, input.sizes(), kernel_size, dilation, padding, stride, 2);
@@ -266,7 +266,7 @@ Storage unfold(const OpSchema& op, const Storage& input, const Dims& kernel_size
   if (TP_UNLIKELY(item < 4)) {
     // Patches are moved, not computed with: through a wider type and back.
     const Storage wide = cast(x, is_float(x.dtype()) ? Dtype::F32 : Dtype::I32);
-    return cast(unfold(op, wide, kernel_size, dilation, padding, stride), input.dtype());
+    return cast(patches(op, wide, kernel_size, dilation, padding, stride), input.dtype());
   }
   parallel_tiles(p.batch, 1, [&](int64_t b, int64_t e) {
     for (int64_t n = b; n < e; ++n)
@@ -279,8 +279,8 @@ Storage unfold(const OpSchema& op, const Storage& input, const Dims& kernel_size
   return out;
 }
 
-Storage fold(const OpSchema& op, const Storage& input, const Dims& output_size, const Dims& kernel_size,
-             const Dims& dilation, const Dims& padding, const Dims& stride) {
+Storage fold_patches(const OpSchema& op, const Storage& input, const Dims& output_size, const Dims& kernel_size,
+                     const Dims& dilation, const Dims& padding, const Dims& stride) {
   if (TP_UNLIKELY(input.dim() != 2 && input.dim() != 3))
     value_error(op.name, ": input must be [N, C * taps, positions] or [C * taps, positions]; it is ", input.sizes());
   const Dims size = conv_list(op, "output_size", output_size, 2, 1),

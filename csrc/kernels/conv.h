@@ -42,12 +42,12 @@ TP_API Storage convolution_mode_weight_slope(const OpSchema& op, const Storage& 
                                              const Dims& dilation, std::int64_t groups);
 
 /// Columns of patches: [N, C, ...] to [N, C * taps, positions].
-// kernel: unfold
-TP_API Storage unfold(const OpSchema& op, const Storage& input, const Dims& kernel_size, const Dims& dilation,
-                      const Dims& padding, const Dims& stride);
+// kernel: patches
+TP_API Storage patches(const OpSchema& op, const Storage& input, const Dims& kernel_size, const Dims& dilation,
+                       const Dims& padding, const Dims& stride);
 /// Sums patches back into [N, C, ...output_size].
-// kernel: fold
-TP_API Storage fold(const OpSchema& op, const Storage& input, const Dims& output_size, const Dims& kernel_size,
-                    const Dims& dilation, const Dims& padding, const Dims& stride);
+// kernel: fold_patches
+TP_API Storage fold_patches(const OpSchema& op, const Storage& input, const Dims& output_size, const Dims& kernel_size,
+                            const Dims& dilation, const Dims& padding, const Dims& stride);
 
 }  // namespace tp::kernels

@@ -69,9 +69,6 @@ void call_small(const SmallGemmArgs<std::int32_t>& g) { small_table().i32(g); }
 void call_small(const SmallGemmArgs<int64_t>& g) { small_table().i64(g); }
 void call_small(const SmallGemmArgs<std::uint64_t>& g) { small_table().u64(g); }
 
-// The library's own threads collapse when the machine is shared; the products are split here instead.
-void one_library_thread() { [[maybe_unused]] static const bool once = (scipy_openblas_set_num_threads(1), true); }
-
 /// An operand as the library reads it: row-major with a leading dimension, perhaps transposed.
 template <class T>
 struct Operand {
@@ -236,7 +233,7 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
   } else {
     if (is_small_product(m, n, k)) return own_product(m, n, k, alpha, a, b, beta, c, ldc, bias);
     check_sizes(m, n, k, ldc);
-    one_library_thread();
+    prepare_library();
     std::optional<Operand<T>> oa = in_place(a, m, k), ob = in_place(b, k, n);
     Scratch<T> copy_a(oa ? 0 : m * k), copy_b(ob ? 0 : k * n);
     if (!oa) {
@@ -261,6 +258,9 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
 }
 
 }  // namespace
+
+// The library's own threads collapse when the machine is shared; the products are split here instead.
+void prepare_library() { [[maybe_unused]] static const bool once = (scipy_openblas_set_num_threads(1), true); }
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b, T beta, T* c, int64_t ldc,
@@ -306,7 +306,7 @@ T dot(int64_t n, const T* x, int64_t incx, const T* y, int64_t incy, bool conj) 
   if constexpr (kLibrary<T>) {
     const bool ok = n <= INT_MAX && incx > 0 && incy > 0 && incx <= INT_MAX && incy <= INT_MAX;
     if (ok) {
-      one_library_thread();
+      prepare_library();
       if constexpr (std::is_same_v<T, float>) {
         return scipy_cblas_sdot(int(n), x, int(incx), y, int(incy));
       } else if constexpr (std::is_same_v<T, double>) {

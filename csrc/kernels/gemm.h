@@ -7,6 +7,9 @@
 
 namespace tp::kernels {
 
+/// Before the first call into the library from outside gemm: keeps its own threads off.
+void prepare_library();
+
 /// A matrix operand: element (i, j) lies at p[i * rs + j * cs].
 template <class T>
 struct MatRef {
