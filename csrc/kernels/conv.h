@@ -15,7 +15,7 @@ TP_API Storage convolution(const OpSchema& op, const Storage& input, const Stora
 TP_API Storage convolution_mode(const OpSchema& op, const Storage& input, const Storage& weight, const Storage& bias,
                                 const Dims& stride, std::string_view padding, const Dims& dilation,
                                 std::int64_t groups);
-// kernel: conv_transpose
+// kernel: conv_transpose (internal)
 TP_API Storage conv_transpose(const OpSchema& op, const Storage& input, const Storage& weight, const Storage& bias,
                               const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups,
                               const Dims& dilation);
@@ -42,11 +42,11 @@ TP_API Storage convolution_mode_weight_slope(const OpSchema& op, const Storage& 
                                              const Dims& dilation, std::int64_t groups);
 
 /// Columns of patches: [N, C, ...] to [N, C * taps, positions].
-// kernel: patches
+// kernel: patches (internal)
 TP_API Storage patches(const OpSchema& op, const Storage& input, const Dims& kernel_size, const Dims& dilation,
                        const Dims& padding, const Dims& stride);
 /// Sums patches back into [N, C, ...output_size].
-// kernel: fold_patches
+// kernel: fold_patches (internal)
 TP_API Storage fold_patches(const OpSchema& op, const Storage& input, const Dims& output_size, const Dims& kernel_size,
                             const Dims& dilation, const Dims& padding, const Dims& stride);
 

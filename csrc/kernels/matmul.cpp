@@ -265,12 +265,6 @@ Storage mv(const OpSchema& op, const Storage& input, const Storage& vec) {
 Storage dot(const OpSchema& op, const Storage& input, const Storage& tensor) { return inner(op, input, tensor, false); }
 Storage vdot(const OpSchema& op, const Storage& input, const Storage& tensor) { return inner(op, input, tensor, true); }
 
-Storage outer(const OpSchema& op, const Storage& input, const Storage& vec2) {
-  expect_dim(op, "input", input, 1);
-  expect_dim(op, "vec2", vec2, 1);
-  return addr(op, Storage(), input, vec2, Scalar(0), Scalar(1));
-}
-
 Storage addmm(const OpSchema& op, const Storage& input, const Storage& mat1, const Storage& mat2, const Scalar& beta,
               const Scalar& alpha) {
   return add_product(op, input, mat1, mat2, "mat1", "mat2", 2, 2, beta, alpha);

@@ -17,23 +17,21 @@ TP_API Storage bmm(const OpSchema& op, const Storage& input, const Storage& mat2
 TP_API Storage mv(const OpSchema& op, const Storage& input, const Storage& vec);
 // kernel: dot
 TP_API Storage dot(const OpSchema& op, const Storage& input, const Storage& tensor);
-// kernel: vdot
+// kernel: vdot (internal)
 TP_API Storage vdot(const OpSchema& op, const Storage& input, const Storage& tensor);
-// kernel: outer
-TP_API Storage outer(const OpSchema& op, const Storage& input, const Storage& vec2);
 // kernel: addmm
 TP_API Storage addmm(const OpSchema& op, const Storage& input, const Storage& mat1, const Storage& mat2,
                      const Scalar& beta, const Scalar& alpha);
-// kernel: addmv
+// kernel: addmv (internal)
 TP_API Storage addmv(const OpSchema& op, const Storage& input, const Storage& mat, const Storage& vec,
                      const Scalar& beta, const Scalar& alpha);
-// kernel: addr
+// kernel: addr (internal)
 TP_API Storage addr(const OpSchema& op, const Storage& input, const Storage& vec1, const Storage& vec2,
                     const Scalar& beta, const Scalar& alpha);
-// kernel: baddbmm
+// kernel: baddbmm (internal)
 TP_API Storage baddbmm(const OpSchema& op, const Storage& input, const Storage& batch1, const Storage& batch2,
                        const Scalar& beta, const Scalar& alpha);
-// kernel: addbmm
+// kernel: addbmm (internal)
 TP_API Storage addbmm(const OpSchema& op, const Storage& input, const Storage& batch1, const Storage& batch2,
                       const Scalar& beta, const Scalar& alpha);
 // kernel: linear

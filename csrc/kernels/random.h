@@ -63,7 +63,7 @@ TP_API Storage randn_like(const OpSchema& op, const Storage& input, Generator* g
 // kernel: bernoulli
 TP_API Storage bernoulli(const OpSchema& op, const Storage& input, Generator* generator);
 /// Normal numbers with an element's mean and deviation; the two broadcast.
-// kernel: normal
+// kernel: normal (internal)
 TP_API Storage normal(const OpSchema& op, const Storage& mean, const Storage& std, Generator* generator);
 /// Indices drawn in proportion to the weights of a row, [m] or [n, m].
 // kernel: multinomial
@@ -73,16 +73,16 @@ TP_API Storage multinomial(const OpSchema& op, const Storage& input, std::int64_
 // kernel: native_dropout
 TP_API std::array<Storage, 2> native_dropout(const OpSchema& op, const Storage& input, double p, Generator* generator);
 
-// kernel: uniform_
+// kernel: uniform_ (internal)
 TP_API void uniform_(const OpSchema& op, Storage& self, double from, double to, Generator* generator);
-// kernel: normal_
+// kernel: normal_ (internal)
 TP_API void normal_(const OpSchema& op, Storage& self, double mean, double std, Generator* generator);
-// kernel: exponential_
+// kernel: exponential_ (internal)
 TP_API void exponential_(const OpSchema& op, Storage& self, double lambd, Generator* generator);
-// kernel: bernoulli_
+// kernel: bernoulli_ (internal)
 TP_API void bernoulli_(const OpSchema& op, Storage& self, double p, Generator* generator);
 /// Integers of [from, to); without `to`, up to the largest the dtype holds exactly.
-// kernel: random_
+// kernel: random_ (internal)
 TP_API void random_(const OpSchema& op, Storage& self, std::int64_t from, std::optional<std::int64_t> to,
                     Generator* generator);
 

@@ -9,24 +9,24 @@
 namespace tp::kernels {
 
 /// exact: as "nearest-exact", which looks at the centre of an output element.
-// kernel: upsample_nearest
+// kernel: upsample_nearest (internal)
 TP_API Storage upsample_nearest(const OpSchema& op, const Storage& input, const Dims& size,
                                 const std::vector<double>& scale, bool exact);
-// kernel: upsample_nearest_slope
+// kernel: upsample_nearest_slope (internal)
 TP_API Storage upsample_nearest_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
                                       const std::vector<double>& scale, bool exact);
 /// Linear, bilinear or trilinear, by the number of dimensions.
-// kernel: upsample_linear
+// kernel: upsample_linear (internal)
 TP_API Storage upsample_linear(const OpSchema& op, const Storage& input, const Dims& size,
                                const std::vector<double>& scale, bool align_corners);
-// kernel: upsample_linear_slope
+// kernel: upsample_linear_slope (internal)
 TP_API Storage upsample_linear_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
                                      const std::vector<double>& scale, bool align_corners);
 /// Cubic convolution with a = -0.75, over two dimensions.
-// kernel: upsample_bicubic
+// kernel: upsample_bicubic (internal)
 TP_API Storage upsample_bicubic(const OpSchema& op, const Storage& input, const Dims& size,
                                 const std::vector<double>& scale, bool align_corners);
-// kernel: upsample_bicubic_slope
+// kernel: upsample_bicubic_slope (internal)
 TP_API Storage upsample_bicubic_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
                                       const std::vector<double>& scale, bool align_corners);
 
