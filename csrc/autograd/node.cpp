@@ -79,7 +79,7 @@ void move_retained(TensorImpl* t, Node* from, Node* to, std::uint32_t output_nr)
   if (to) to->ensure_meta().retain_grad.emplace_back(output_nr, t);
 }
 
-Edge gradient_edge(const TensorRef& t) {
+Edge find_gradient_edge(const TensorRef& t) {
   if (Node* fn = grad_fn(t)) return {NodeRef::share(fn), t->output_nr()};
   if (t->requires_grad()) return {NodeRef::share(accumulator_of(t)), 0};
   return {};

@@ -189,6 +189,11 @@ TP_API void move_retained(TensorImpl* t, Node* from, Node* to, std::uint32_t out
 /// The node that made `t`: for a view whose base moved on, made anew first. Null for a leaf.
 TP_API Node* grad_fn(const TensorRef& t);
 /// Where a gradient of `t` goes: its grad_fn, or for a leaf that requires grad its AccumulateGrad; absent otherwise.
-TP_API Edge gradient_edge(const TensorRef& t);
+TP_API Edge find_gradient_edge(const TensorRef& t);
+inline Edge gradient_edge(const TensorRef& t) {
+  // A plain intermediate result has a node and nothing else to look at.
+  if (TP_LIKELY(!t->meta() && t->grad_fn_raw())) return {NodeRef::share(static_cast<Node*>(t->grad_fn_raw())), t->output_nr()};
+  return find_gradient_edge(t);
+}
 
 }  // namespace tp

@@ -1,5 +1,8 @@
 // The engine on hand-made nodes: values, order, pruning, hooks, errors, reentrance, depth. Exits with the failures.
+#include <atomic>
 #include <chrono>
+#include <mutex>
+#include <thread>
 
 #include "toy_ops.h"
 
@@ -212,6 +215,56 @@ void reentrance() {
   check_raises([] { Engine::queue_callback([] {}); }, "Final callbacks can only be installed during backward pass");
 }
 
+// A lock like the host's: one thread at a time, handed over inside hooks.
+std::mutex lock;
+
+void threads() {
+  TensorRef x = leaf({2});
+  TensorRef y = mul(x, x);
+  TensorRef z = mul(y, y);
+  std::atomic<int> inside = 0;
+  auto meet = recorder();
+  meet->gradient = [&](const TensorRef&) {
+    // Both passes are in the middle of the same graph before either goes on.
+    ++inside;
+    lock.unlock();
+    while (inside < 2) std::this_thread::yield();
+    lock.lock();
+    return TensorRef();
+  };
+  grad_fn(y)->ensure_meta().tensor_hooks.push_back({0, meet});
+  Values results[2];
+  const auto work = [&](int i) {
+    const std::lock_guard<std::mutex> held(lock);
+    results[i] = values(grad({z}, {i ? x : y}, {true})[0]);
+    backward(z, {true});
+  };
+  std::thread a(work, 0), b(work, 1);
+  a.join();
+  b.join();
+  check(results[0] == Values{8} && results[1] == Values{32}, "two threads in one graph, each with its own wishes");
+  check(values(x->grad()) == Values{64}, "both accumulate");
+
+  // A long pass lets other threads run about every millisecond and looks for signals.
+  static int yields = 0, looks = 0;
+  modes::host.release_lock = []() -> void* {
+    ++yields;
+    return nullptr;
+  };
+  modes::host.acquire_lock = [](void*) {};
+  modes::host.check_signals = [] {
+    if (++looks == 3) value_error("interrupted");
+  };
+  TensorRef long_chain = x;
+  for (int i = 0; i < 200000; ++i) long_chain = add(long_chain, leaf({0}, false));
+  check_raises([&] { backward(long_chain); }, "interrupted");
+  modes::host = {};
+  check(yields == 2, "yielded between looks");
+  check(values(x->grad()) == Values{64}, "an interrupted pass accumulates nothing");
+  backward(long_chain);
+  check(values(x->grad()) == Values{65}, "and can be run again");
+}
+
 void lifetimes() {
   TensorRef x = leaf({2});
   TensorRef y = mul(x, x);
@@ -253,6 +306,7 @@ int main() {
   higher_order();
   hooks();
   reentrance();
+  threads();
   lifetimes();
   deep();
   if (!failures) std::printf("engine_test: all passed\n");
