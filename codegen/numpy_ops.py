@@ -286,6 +286,20 @@ def _exclusive_cumprod(x: Array, dim: int) -> Array:
     return np.cumprod(shifted, axis=dim)
 
 
+def _cross_entropy_curvature(
+    grad: Array, x: Array, target: Array, weight: Array | None, total_weight: Any, ignore_index: int, reduction: str,
+    label_smoothing: float,
+) -> Array:  # fmt: skip
+    """The sum over classes of the weights a sample's softmax is compared with."""
+    target = np.asarray(target)
+    d = 1 if np.ndim(x) > 1 else 0
+    classes = np.shape(x)[d]
+    per_class = np.ones(classes) if weight is None else np.asarray(weight)
+    hot = _class_weights(target, weight, ignore_index)
+    total = hot - label_smoothing * hot + label_smoothing * per_class.mean() * (target != ignore_index)
+    return np.expand_dims(total * grad / (total_weight if reduction == "mean" else 1), d)
+
+
 def _dropout(x: Array, p: float = 0.5, training: bool = True) -> Array:
     if training and p > 0:
         raise Unavailable("no reference: a draw")
@@ -313,6 +327,7 @@ OPS: dict[str, Callable[..., Any]] = NN_OPS | {
     "cross_entropy_probs": _cross_entropy_probs,
     "exclusive_cumprod": _exclusive_cumprod,
     "tie_share": _tie_share,
+    "cross_entropy_curvature": _cross_entropy_curvature,
     "dropout": _dropout,
     # A draw that keeps everything: enough to see the shape of what is made of it.
     "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),

@@ -98,8 +98,9 @@ class Differentiation(Resolver):
 
     def only_sizes(self, o: Overload, name: str) -> bool:
         """Whether a public composition never reads the elements of an argument. Helpers may: their callers know."""
-        internal = self.raw.values.get("home") == ("internal",)
-        return bool(o.compose) and not internal and not any(name in reads_values(f.node) for _, f in o.compose)
+        read = set().union(*(reads_values(f.node) for _, f in o.compose))
+        helper = self.raw.values.get("home") == ("internal",) and any(a.name in read for a in o.sig.tensor_args)
+        return bool(o.compose) and not helper and name not in read
 
     def formulas(
         self, key: str, given: Mapping[str, tuple[Formula, Loc]], o: Overload
