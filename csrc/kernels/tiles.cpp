@@ -12,7 +12,7 @@
 namespace tp::kernels {
 namespace {
 
-constexpr std::int64_t kSquareTile = 32;      // side of a tile when an operand is transposed
+constexpr std::int64_t kStrip = 32768;        // bytes of a tile when an operand is transposed
 constexpr std::int64_t kDirectRow = 256;      // rows this long are not gathered into taller tiles
 constexpr std::int64_t kDirectBlock = 16384;  // elements of a block when nothing is staged
 constexpr std::size_t kAlign = 64;
@@ -39,9 +39,15 @@ bool bring_transposed_dim(Walk& w) {
   return false;
 }
 
-TileShape tile_shape(const Walk& w, bool transposed, bool staged) {
+// Where an operand is transposed: as many rows as elements fit a cache line, so that its lines are read once, and long
+// rows, so that the others are read and written in streams.
+TileShape strip_shape(const Walk& w, int item) {
+  const std::int64_t rows = std::clamp<std::int64_t>(64 / item, 8, 32);
+  return {std::min(w.sizes[1], rows), std::min(w.sizes[0], kStrip / (rows * item))};
+}
+
+TileShape tile_shape(const Walk& w, bool staged) {
   const std::int64_t s0 = w.num_dims > 0 ? w.sizes[0] : 1, s1 = w.num_dims > 1 ? w.sizes[1] : 1;
-  if (transposed) return {std::min(s1, kSquareTile), std::min(s0, kSquareTile)};
   if (!staged) return {1, std::min(s0, kDirectBlock)};
   const std::int64_t cols = std::min(s0, kStage);
   if (cols >= kDirectRow || cols < s0) return {1, cols};
@@ -101,6 +107,7 @@ struct Runner {
   Loop loop;
   const Scalar* params;
   TileShape tile;
+  bool by_rows;  // long rows of several: the loop runs row by row
 
   bool lies_flat(std::size_t o, std::int64_t rows, std::int64_t cols) const {
     const std::int64_t s0 = stride(walk, o, 0), s1 = stride(walk, o, 1);
@@ -144,7 +151,7 @@ struct Runner {
       for (std::size_t o = 1; o < n; ++o) {
         const char* from = cursor.at(o);
         const bool flat = lies_flat(o, rows, cols);
-        if (flat && !ops[o].convert) {
+        if (!ops[o].convert && (flat || (by_rows && stride(walk, o, 0) == 1))) {
           data[o] = const_cast<char*>(from);
           continue;
         }
@@ -157,21 +164,38 @@ struct Runner {
       }
       loaded_rows = rows, loaded_cols = cols;
       char* to = cursor.at(0);
-      const bool flat = lies_flat(0, rows, cols);
-      if (loop) {
-        data[0] = flat && !ops[0].convert ? to : block[0];
+      if (by_rows) {
+        run_rows(cursor, data, block[0], rows, cols);
+        if (data[0] == to) continue;
+      } else if (loop) {
+        data[0] = lies_flat(0, rows, cols) && !ops[0].convert ? to : block[0];
         loop(count, data, params);
       } else {
         data[0] = data[1];
       }
       if (ops[0].convert) {
-        char* converted = flat ? to : raw[0];
+        char* converted = lies_flat(0, rows, cols) ? to : raw[0];
         ops[0].convert(converted, data[0], count);
         data[0] = converted;
       }
       if (data[0] != to) scatter(to, data[0], rows, cols);
     }
     if (on_heap) delete[] memory;
+  }
+
+  // One call a row: operands that are contiguous along rows are used where they are.
+  void run_rows(const Cursor& cursor, char** data, char* block, std::int64_t rows, std::int64_t cols) const {
+    data[0] = !ops[0].convert && stride(walk, 0, 0) == 1 ? cursor.at(0) : block;
+    char* row[kMaxOperands];
+    std::int64_t step[kMaxOperands];
+    for (std::size_t o = 0; o < ops.size(); ++o) {
+      row[o] = data[o];
+      step[o] = data[o] == cursor.at(o) ? stride(walk, o, 1) * ops[o].item : cols * ops[o].block_item;
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      loop(cols, row, params);
+      for (std::size_t o = 0; o < ops.size(); ++o) row[o] += step[o];
+    }
   }
 
   static std::size_t room(std::int64_t elements, int item) {
@@ -245,14 +269,17 @@ void run_tiles(const Walk& given, std::span<const TileOperand> ops, Loop loop, c
     staged |= ops[o].convert != nullptr || (walk.num_dims > 0 && walk.strides[o][0] != 1);
   const bool transposed = bring_transposed_dim(walk);
   const bool plain_copy = !loop && !ops[0].convert && !ops[1].convert;
-  TileShape tile = tile_shape(walk, transposed, staged || (walk.num_dims > 1 && walk.sizes[0] < kDirectRow));
-  if (plain_copy) {
+  TileShape tile;
+  if (transposed) {
+    int item = 1;
+    for (const TileOperand& op : ops) item = std::max(item, std::max(op.item, op.block_item));
+    tile = strip_shape(walk, item);
+  } else if (plain_copy) {
     const std::int64_t s0 = walk.num_dims > 0 ? walk.sizes[0] : 1, s1 = walk.num_dims > 1 ? walk.sizes[1] : 1;
-    if (transposed)
-      tile = {std::min<std::int64_t>(s1, 64), std::min<std::int64_t>(s0, 64)};
-    else
-      tile = {std::max<std::int64_t>(1, std::min(s1, kDirectBlock / std::min(s0, kDirectBlock))),
-              std::min(s0, kDirectBlock)};
+    const std::int64_t cols = std::min(s0, kDirectBlock);
+    tile = {std::max<std::int64_t>(1, std::min(s1, kDirectBlock / cols)), cols};
+  } else {
+    tile = tile_shape(walk, staged || (walk.num_dims > 1 && walk.sizes[0] < kDirectRow));
   }
   std::int64_t tiles = 1;
   for (int d = 0; d < walk.num_dims; ++d) {
@@ -267,10 +294,11 @@ void run_tiles(const Walk& given, std::span<const TileOperand> ops, Loop loop, c
     else
       parallel_tiles(tiles, grain, body);
   };
-  if (plain_copy)
+  // A small transposed copy goes straight to its place; a large one through a strip in cache.
+  if (plain_copy && !(transposed && tile.cols >= kDirectRow / 2))
     run(Copier{walk, ops, tile});
   else
-    run(Runner{walk, ops, loop, params, tile});
+    run(Runner{walk, ops, loop, params, tile, loop && tile.rows > 1 && tile.cols >= kDirectRow / 2});
 }
 
 Extent extent(const Storage& s) {
