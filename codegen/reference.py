@@ -165,7 +165,9 @@ class World:
         given = {k: () if v is None and k in lists else v for k, v in given.items()}
         like = e.like_of(o.index)
         # A helper's own formula runs where others call it: that is what its callers' references then witness.
-        if like is not None and callable_like(like, o) and not (o.compose and e.home == ("internal",)):
+        if like is None and (form := numpy_form(e.op, o.kernel)):
+            out = results_of(form(*given.values()), o)
+        elif like is not None and callable_like(like, o) and not (o.compose and e.home == ("internal",)):
             out = results_of(call_like(like, o, given), o)
         else:
             out = self.formula_value(e, o, given)
