@@ -17,8 +17,16 @@ void acquire_lock(void* token) { PyEval_RestoreThread(static_cast<PyThreadState*
 void check_signals() {
   if (PyErr_CheckSignals() < 0) host_error();
 }
+// May be called while an error is pending (anomaly mode tells of the forward first): that error then wins.
 void warn(const char* message) {
-  if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) host_error();
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const bool raised = PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0;
+  if (type) {
+    PyErr_Restore(type, value, trace);
+  } else if (raised) {
+    host_error();
+  }
 }
 
 PyObject* mutation_callback = nullptr;
