@@ -68,7 +68,10 @@ def sum_to(x: Any, sizes: Dims) -> Any:
     lead = x.ndim - len(sizes)
     x = x.sum(axis=tuple(range(lead))) if lead else x
     ones = tuple(i for i, s in enumerate(sizes) if s == 1 and x.shape[i] != 1)
-    return np.asarray(x.sum(axis=ones, keepdims=True) if ones else x)
+    out = np.asarray(x.sum(axis=ones, keepdims=True) if ones else x)
+    if out.shape != tuple(sizes):
+        raise ValueError(f"sum_to: {list(x.shape)} does not reduce to {list(sizes)}")
+    return out
 
 
 def expand_to(x: Any, sizes: Dims) -> Any:
