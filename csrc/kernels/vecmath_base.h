@@ -82,6 +82,22 @@ TP_MATH T horner(T x, T c0, T c1, Rest... rest) {
   return horner(x, multiply_add(c0, x, c1), rest...);
 }
 
+// The same polynomial in half the latency: two interleaved Horner chains in x^2. A long chain fills the scheduler with
+// waiting operations before the next iterations can start. The lowest coefficients round twice; where that shows, wrap
+// the high ones only: horner(x, horner_pair(x, x * x, ...), c1, c0).
+template <class T>
+TP_MATH T horner_chains(T x, T, T a, T b) {
+  return multiply_add(a, x, b);
+}
+template <class T, class... Rest>
+TP_MATH T horner_chains(T x, T square, T a, T b, T c, Rest... rest) {
+  return horner_chains(x, square, b, multiply_add(a, square, c), rest...);
+}
+template <class T, class... Rest>
+TP_MATH T horner_pair(T x, T square, T c0, T c1, Rest... rest) {
+  return horner_chains(x, square, c0, c1, rest...);
+}
+
 template <Real T>
 TP_MATH T with_sign(T magnitude, T sign) {
   return from_bits((to_bits(magnitude) & ~kSignBit<T>) | (to_bits(sign) & kSignBit<T>));
@@ -147,11 +163,13 @@ TP_MATH T minimum(T x, T y) {
 // A NaN is ignored when the other operand is a number.
 template <Real T>
 TP_MATH T fmax(T x, T y) {
-  return x != x ? y : y != y ? x : maximum(x, y);
+  const T larger = maximum(x, y), ordered = y != y ? x : larger;
+  return x != x ? y : ordered;
 }
 template <Real T>
 TP_MATH T fmin(T x, T y) {
-  return x != x ? y : y != y ? x : minimum(x, y);
+  const T smaller = minimum(x, y), ordered = y != y ? x : smaller;
+  return x != x ? y : ordered;
 }
 
 template <Real T>

@@ -86,16 +86,14 @@ TP_MATH float exp(float x) {
   return detail::scale_in_two(p, n, biased);
 }
 
-// Halved and doubled again: the compiler cannot fold the clamp through a fused operation, which it otherwise does at the
-// price of computing both sides.
 TP_MATH float exp2(float x) {
-  const float half = 0.5f * x, h = half < -76.0f ? -76.0f : half, rounder = detail::kRounderF + 254.0f;
-  const int32_t bits = int32_t(detail::to_bits(TP_FMA(h, 2.0f, rounder))),
-                last = int32_t(detail::to_bits(rounder + 128.0f));
-  const uint32_t biased = uint32_t(bits < last ? bits : last);
-  const float n = detail::from_bits(biased) - rounder, r = TP_FMA(h, 2.0f, -n);
-  const float p = detail::horner(r, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f, 0x1.ebfbdcp-3f,
-                                 0x1.62e43p-1f, 1.0f);
+  const float y = x < -151.0f ? -151.0f : x, rounder = detail::kRounderF + 254.0f;
+  const int32_t bits = int32_t(detail::to_bits(y + rounder)), last = int32_t(detail::to_bits(rounder + 128.0f));
+  const int32_t capped = bits < last ? bits : last;
+  const uint32_t biased = uint32_t(capped);
+  const float n = detail::from_bits(biased) - rounder;
+  const float p = detail::horner(y - n, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f,
+                                 0x1.ebfbdcp-3f, 0x1.62e43p-1f, 1.0f);
   return detail::scale_in_two(p, n, biased);
 }
 
@@ -136,23 +134,27 @@ TP_MATH float tanh(float x) {
 
 TP_MATH float log(float x) {
   const auto [k, f] = detail::log_reduce(x);
-  const float p = detail::horner(f, -0x1.39178p-4f, 0x1.057dep-3f, -0x1.0d83c8p-3f, 0x1.22d598p-3f, -0x1.5471fep-3f,
-                                 0x1.99a034p-3f, -0x1.000228p-2f, 0x1.555554p-2f, -0x1p-1f);
+  const float p = detail::horner_pair(f, f * f, -0x1.39178p-4f, 0x1.057dep-3f, -0x1.0d83c8p-3f, 0x1.22d598p-3f,
+                                      -0x1.5471fep-3f, 0x1.99a034p-3f, -0x1.000228p-2f, 0x1.555554p-2f, -0x1p-1f);
   const float result = detail::add_exponent(f, f * f * p, k, 0x1.62e43p-1f, detail::kLn2HiF, detail::kLn2LoF);
   return detail::log_special(result, x, 0.0f);
 }
 
 TP_MATH float log2(float x) {
   const auto [k, f] = detail::log_reduce(x);
-  const float p = detail::horner(f, -0x1.dcc714p-4f, 0x1.7e9cd2p-3f, -0x1.817f6ep-3f, 0x1.a21edep-3f, -0x1.eb6d3cp-3f,
-                                 0x1.278bacp-2f, -0x1.7156c4p-2f, 0x1.ec7022p-2f, -0x1.715476p-1f, 0x1.c551dap-2f);
+  const float p = detail::horner(f,
+                                 detail::horner_pair(f, f * f, -0x1.dcc714p-4f, 0x1.7e9cd2p-3f, -0x1.817f6ep-3f,
+                                                     0x1.a21edep-3f, -0x1.eb6d3cp-3f, 0x1.278bacp-2f, -0x1.7156c4p-2f),
+                                 0x1.ec7022p-2f, -0x1.715476p-1f, 0x1.c551dap-2f);
   return detail::log_special(TP_FMA(k, 0x1p-23f, TP_FMA(f, p, f)), x, 0.0f);
 }
 
 TP_MATH float log10(float x) {
   const auto [k, f] = detail::log_reduce(x);
-  const float p = detail::horner(f, -0x1.166caap-5f, 0x1.c96338p-5f, -0x1.d2a678p-5f, 0x1.f8725p-5f, -0x1.27c58p-4f,
-                                 0x1.63d48ep-4f, -0x1.bcbae4p-4f, 0x1.287a5p-3f, -0x1.bcb7b2p-3f, -0x1.0d213ap-4f);
+  const float p = detail::horner(f,
+                                 detail::horner_pair(f, f * f, -0x1.166caap-5f, 0x1.c96338p-5f, -0x1.d2a678p-5f,
+                                                     0x1.f8725p-5f, -0x1.27c58p-4f, 0x1.63d48ep-4f, -0x1.bcbae4p-4f),
+                                 0x1.287a5p-3f, -0x1.bcb7b2p-3f, -0x1.0d213ap-4f);
   const float result = detail::add_exponent(0.5f * f, f * p, k, 0x1.344136p-2f, 0x1.344p-2f, 0x1.3509f8p-18f);
   return detail::log_special(result, x, 0.0f);
 }
@@ -163,8 +165,8 @@ TP_MATH float log1p(float x) {
   const uint32_t minus_k = (0x3fbfffffu - detail::to_bits(1.0f + x)) & 0xff800000u;
   const float scale = detail::from_bits(0x40800000u + minus_k);  // 2^(2-k), a normal number for every k
   const float f = detail::from_bits(detail::to_bits(x) + minus_k) - TP_FMA(scale, -0.25f, 1.0f);
-  const float p = detail::horner(f, -0x1.71d1e2p-5f, 0x1.acef56p-4f, -0x1.0d9acep-3f, 0x1.288226p-3f, -0x1.54edccp-3f,
-                                 0x1.99698ap-3f, -0x1.000048p-2f, 0x1.5555a4p-2f, -0x1p-1f);
+  const float p = detail::horner_pair(f, f * f, -0x1.71d1e2p-5f, 0x1.acef56p-4f, -0x1.0d9acep-3f, 0x1.288226p-3f,
+                                      -0x1.54edccp-3f, 0x1.99698ap-3f, -0x1.000048p-2f, 0x1.5555a4p-2f, -0x1p-1f);
   const float result =
       detail::add_exponent(f, f * f * p, float(int32_t(minus_k)), -0x1.62e43p-1f, -detail::kLn2HiF, -detail::kLn2LoF);
   return detail::log_special(result, x, -1.0f);

@@ -30,12 +30,14 @@ TP_MATH SinCosPi sin_cos_pi(double x) {
 // digamma on [1, 2] as (x - root) times a polynomial; the root in two parts keeps the digits near it.
 TP_MATH double digamma_near_root(double x) {
   const double t = x - 1.5;
-  const double p = horner(t, -0x1.722bcc232dbc4p-13, 0x1.1072f9f6af12ep-12, -0x1.345c6b0b6609ap-13,
-                          0x1.dc2ab260918e6p-13, -0x1.fc3f0aee7755ap-12, 0x1.7b480f71ef01p-11, -0x1.0fcdc88d2195fp-10,
-                          0x1.980de70688d4bp-10, -0x1.336b3ad8179c8p-9, 0x1.cd3e6dbb89df2p-9, -0x1.5a06ccb97d12ap-8,
-                          0x1.03c006d419a05p-7, -0x1.8635627bf519p-7, 0x1.256475efb9d58p-6, -0x1.b9f8b12485ba7p-6,
-                          0x1.4de9aa05a23f5p-5, -0x1.fb44202a07dfcp-5, 0x1.8512e5905d906p-4, -0x1.2feeeb98a7a26p-3,
-                          0x1.eca189b8e6d9ap-3, -0x1.b1cb63005ee98p-2, 0x1.e6f0cbb873617p-1);
+  const double p =
+      horner(t,
+             horner_pair(t, t * t, -0x1.722bcc232dbc4p-13, 0x1.1072f9f6af12ep-12, -0x1.345c6b0b6609ap-13,
+                         0x1.dc2ab260918e6p-13, -0x1.fc3f0aee7755ap-12, 0x1.7b480f71ef01p-11, -0x1.0fcdc88d2195fp-10,
+                         0x1.980de70688d4bp-10, -0x1.336b3ad8179c8p-9, 0x1.cd3e6dbb89df2p-9, -0x1.5a06ccb97d12ap-8,
+                         0x1.03c006d419a05p-7, -0x1.8635627bf519p-7, 0x1.256475efb9d58p-6, -0x1.b9f8b12485ba7p-6,
+                         0x1.4de9aa05a23f5p-5, -0x1.fb44202a07dfcp-5, 0x1.8512e5905d906p-4, -0x1.2feeeb98a7a26p-3),
+             0x1.eca189b8e6d9ap-3, -0x1.b1cb63005ee98p-2, 0x1.e6f0cbb873617p-1);
   return ((x - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54) * p;
 }
 

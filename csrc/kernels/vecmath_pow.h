@@ -58,7 +58,7 @@ TP_MATH double pow(double x, double y) {
   const double bounded = detail::magnitude(y) > 0x1p70 ? detail::with_sign(0x1p70, y) : y;
   const auto [p, p_error] = detail::two_product(bounded, l);
   const double low = p < -760.0 ? -760.0 : p, exponent = low > 720.0 ? 720.0 : low;
-  const double p_lost = low == p ? TP_FMA(bounded, l_lost, p_error) : 0.0;
+  const double p_lost = exponent == p ? TP_FMA(bounded, l_lost, p_error) : 0.0;
   const double rounder = detail::kRounder + 2046.0, t = TP_FMA(exponent, detail::kLog2e, rounder), n = t - rounder;
   const double first = TP_FMA(n, -detail::kLn2Hi, exponent), r = TP_FMA(n, -detail::kLn2Lo, first) + p_lost;
   const double tail = r * r * detail::expm1_tail(r);
@@ -79,7 +79,7 @@ TP_MATH float pow(float x, float y) {
              k);
   const double z = log2 * y, low = z < -200.0 ? -200.0 : z;
   const double rounder = detail::kRounder + 1023.0, last = rounder + 200.0, shifted = TP_FMA(low, 1.0, rounder);
-  const double t = shifted > last ? last : shifted, r = low - (t - rounder);
+  const double t = detail::cap(shifted, last), r = low - (t - rounder);
   const double p = detail::horner(r, 0x1.41f80e072af7bp-13, 0x1.5f3f230f2d586p-10, 0x1.3b2d5509c287p-7,
                                   0x1.c6aee71ecac8ap-5, 0x1.ebfbdc2d4b2d5p-3, 0x1.62e430afd6778p-1, 1.0);
   const float power = float(p * detail::from_bits(detail::to_bits(t) << 52));

@@ -167,19 +167,26 @@ namespace detail {
 // (asin(s) - s) / (s z) for z = s^2 <= 1/4
 TP_MATH double asin_tail(double z) {
   return z *
-      horner(z, 0x1.056b5c7dad009p-5, -0x1.09cd74dd7e4fap-6, 0x1.3ff14b28a73b1p-6, 0x1.abd3c9a90c3c8p-8,
-             0x1.8ec28cab1d0a1p-7, 0x1.c6fdcf05347e2p-7, 0x1.1c6be13679e86p-6, 0x1.6e89f44276d73p-6,
-             0x1.f1c72c39230bbp-6, 0x1.6db6db4278fc3p-5, 0x1.333333336e83cp-4, 0x1.555555555539p-3);
+      horner_pair(z, z * z, 0x1.056b5c7dad009p-5, -0x1.09cd74dd7e4fap-6, 0x1.3ff14b28a73b1p-6, 0x1.abd3c9a90c3c8p-8,
+                  0x1.8ec28cab1d0a1p-7, 0x1.c6fdcf05347e2p-7, 0x1.1c6be13679e86p-6, 0x1.6e89f44276d73p-6,
+                  0x1.f1c72c39230bbp-6, 0x1.6db6db4278fc3p-5, 0x1.333333336e83cp-4, 0x1.555555555539p-3);
 }
-// atan(t) for 0 <= t <= 1
-TP_MATH double atan_unit(double t) {
+// pi/2 - (t + tail); what the first difference loses goes to the small terms.
+TP_MATH double complement(double t, double tail) {
+  const double first = kHalfPi - t, lost = (kHalfPi - first) - t;
+  return first + ((kHalfPiLo + lost) - tail);
+}
+// atan(t) - t for 0 <= t <= 1
+TP_MATH double atan_tail(double t) {
   const double z = t * t;
-  const double p = horner(z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10,
-                          0x1.f9698598b50b7p-9, -0x1.2cf61dee19606p-7, 0x1.162b7f390941dp-6, -0x1.a7260a801032bp-6,
-                          0x1.1715aa3863482p-5, -0x1.4f450bbf63806p-5, 0x1.7ee3ef0ed02e8p-5, -0x1.ad32b8c84df9fp-5,
-                          0x1.e178170cef9e8p-5, -0x1.11089d04d8554p-4, 0x1.3b12b2ea073b3p-4, -0x1.745d023138e2fp-4,
-                          0x1.c71c709e1eda1p-4, -0x1.2492491fa2327p-3, 0x1.999999998411ap-3, -0x1.555555555544cp-2);
-  return TP_FMA(t * z, p, t);
+  const double p = horner(
+      z,
+      horner_pair(z, z * z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10, 0x1.f9698598b50b7p-9,
+                  -0x1.2cf61dee19606p-7, 0x1.162b7f390941dp-6, -0x1.a7260a801032bp-6, 0x1.1715aa3863482p-5,
+                  -0x1.4f450bbf63806p-5, 0x1.7ee3ef0ed02e8p-5, -0x1.ad32b8c84df9fp-5, 0x1.e178170cef9e8p-5,
+                  -0x1.11089d04d8554p-4, 0x1.3b12b2ea073b3p-4, -0x1.745d023138e2fp-4, 0x1.c71c709e1eda1p-4),
+      -0x1.2492491fa2327p-3, 0x1.999999998411ap-3, -0x1.555555555544cp-2);
+  return t * z * p;
 }
 }  // namespace detail
 
@@ -187,11 +194,8 @@ TP_MATH double asin(double x) {
   const double a = detail::magnitude(x), far_z = (1.0 - a) * 0.5, near_z = a * a;
   const bool far = a > 0.5;
   const double z = far ? far_z : near_z, root = sqrt(far_z), s = far ? root : a;
-  // pi/2 - 2 (s + tail); what the first difference loses goes to the small terms.
-  const double tail = s * detail::asin_tail(z), near = s + tail, first = detail::kHalfPi - 2.0 * s;
-  const double lost = (detail::kHalfPi - first) - 2.0 * s;
-  const double complement = first + ((detail::kHalfPiLo + lost) - 2.0 * tail);
-  const double result = far ? complement : near;
+  const double tail = s * detail::asin_tail(z), near = s + tail, other = detail::complement(2.0 * s, 2.0 * tail);
+  const double result = far ? other : near;
   return detail::with_sign(result, x);
 }
 
@@ -209,9 +213,9 @@ TP_MATH double acos(double x) {
 TP_MATH double atan(double x) {
   const double a = detail::magnitude(x);
   const bool far = a > 1.0;
-  const double over = far ? 1.0 : a, under = far ? a : 1.0, r = detail::atan_unit(over / under);
-  const double complement = detail::kHalfPi - (r - detail::kHalfPiLo);
-  return detail::with_sign(far ? complement : r, x);
+  const double over = far ? 1.0 : a, under = far ? a : 1.0, t = over / under, tail = detail::atan_tail(t);
+  const double near = t + tail, other = detail::complement(t, tail);
+  return detail::with_sign(far ? other : near, x);
 }
 
 TP_MATH double atan2(double y, double x) {
@@ -219,9 +223,8 @@ TP_MATH double atan2(double y, double x) {
   const bool steep = ay > ax;
   const double over = steep ? ax : ay, under = steep ? ay : ax, quotient = over / under;
   // 0 / 0 counts as 0 and inf / inf as 1, which gives the angles C gives.
-  const double equal = over == 0 ? 0.0 : 1.0;
-  const double r = detail::atan_unit(over == under ? equal : quotient);
-  const double complement = detail::kHalfPi - (r - detail::kHalfPiLo), first = steep ? complement : r;
+  const double equal = over == 0 ? 0.0 : 1.0, t = over == under ? equal : quotient, tail = detail::atan_tail(t);
+  const double near = t + tail, other = detail::complement(t, tail), first = steep ? other : near;
   const double second = detail::kPi - (first - detail::kPiLo), angle = signbit(x) ? second : first;
   const double result = detail::with_sign(angle, y);
   const bool ordered = x == x && y == y;
@@ -232,7 +235,7 @@ TP_MATH double atan2(double y, double x) {
 TP_MATH double hypot(double x, double y) {
   const double a = detail::magnitude(x), b = detail::magnitude(y), large = a > b ? a : b, small = a > b ? b : a;
   const double down = large > 0x1p500 ? 0x1p-600 : 1.0, scale = large < 0x1p-400 ? 0x1p600 : down;
-  const double up = large > 0x1p500 ? 0x1p600 : 1.0, unscale = large < 0x1p-400 ? 0x1p-600 : up;
+  const double unscale = detail::from_bits(0x7fe0000000000000u - detail::to_bits(scale));  // 1 / scale
   const double l = large * scale, s = small * scale;
   const auto [square, lost] = detail::two_product(l, l);
   const double result = sqrt(square + TP_FMA(s, s, lost)) * unscale;
