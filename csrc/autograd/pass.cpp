@@ -72,7 +72,8 @@ GradSlot PassBase::seed(std::size_t i) {
     if (like.numel() != 1) runtime_error("grad can be implicitly created only for scalar outputs");
     if (is_complex(like.dtype()))
       runtime_error("grad can be implicitly created only for real scalar outputs but got ", dtype_name(like.dtype()));
-    return to_slot(TensorImpl::make(ones_storage(like.sizes(), like.dtype())));
+    Storage ones = ones_storage(like.sizes(), like.dtype());
+    return create_graph_ ? to_slot(TensorImpl::make(std::move(ones))) : GradSlot(std::move(ones));
   }
   if (known) {
     if (!(given->sizes() == like.sizes()))
@@ -327,10 +328,13 @@ void PassBase::finish() {
 
 std::vector<TensorRef> PassBase::results() {
   std::vector<TensorRef> out(captures_.size());
-  std::unordered_set<const Block*> seen;
-  const auto fresh = [&](const TensorRef& t) { return seen.insert(t->storage().block().get()).second; };
-  for (const TensorRef& s : request_.seeds)
-    if (s) seen.insert(s->storage().block().get());
+  std::unordered_set<const Block*> seen;  // memory of seeds and earlier results; only results with history ask for it
+  const auto fresh = [&](const TensorRef& t) {
+    if (seen.empty())
+      for (const TensorRef& s : request_.seeds)
+        if (s) seen.insert(s->storage().block().get());
+    return seen.insert(t->storage().block().get()).second;
+  };
   for (std::size_t i = 0; i < out.size(); ++i) {
     GradSlot& s = captures_[i].slot;
     if (s.tensor) {
