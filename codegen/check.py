@@ -23,14 +23,16 @@ TOLERANCE = 1e-8  # of formulas against formulas; what exceeds it is asked again
 REFERENCE = 1e-6  # against a reference, which may cancel
 
 
-def run(file: OpFile, diags: Diagnostics) -> list[str]:
-    """Check every entry; returns the lines of what was left unchecked."""
+def run(file: OpFile, diags: Diagnostics, only: str | None = None) -> list[str]:
+    """Check every entry, or one; returns the lines of what was left unchecked."""
     from .check_structured import check_structured
 
     skipped: list[str] = []
     world = World(file)
     with np.errstate(all="ignore"):
         for e in file.entries:
+            if only is not None and e.op != only:
+                continue
             for o in e.overloads:
                 if e.elementwise:
                     ElementwiseCheck(e, o, diags, world, skipped).run()

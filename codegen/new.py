@@ -52,23 +52,31 @@ def entry(
     if file.get(op):
         raise Refused(f"codegen new: op '{op}' is already at {ops}:{file.by_name[op].loc.line}; choose another name")
     lines = skeleton(op, family, expr, doc, like)
+    out, faults = _placed(ops, text, file, op, family, lines)
+    rows = [m[1] for d in faults.items if d.code == "E316" and (m := re.search(r"special: \[(.*)\]$", d.hint))]
+    if rows and len(rows) == len(faults):
+        # The formula decides its kinks; a row each makes the decision visible, and tested.
+        lines.insert(-1, f"  special: [{', '.join(rows)}]")
+        out, faults = _placed(ops, text, file, op, family, lines)
+    if faults:
+        raise Refused(faults.render())
+    return out, "\n".join(_indent(file) + line for line in lines) + "\n"
+
+
+def _placed(ops: str, text: str, file: OpFile, op: str, family: str, lines: list[str]) -> tuple[str, Diagnostics]:
+    """The file with the entry in its place, and what is wrong with the entry."""
     at = _place(file, op, family)
-    # Entries begin where those of the file begin.
-    indent = _indent(file)
-    block = [indent + line for line in lines]
+    block = [_indent(file) + line for line in lines]
     old = text.split("\n")
     if at >= len(old) and old and old[-1] == "":
         old.pop()
     out = "\n".join([*old[:at], *block, *old[at:]]).rstrip("\n") + "\n"
     new_file, faults = load_string(out, ops)
-    if not faults and new_file.get(op):
-        only = OpFile(ops, 1, tuple(e for e in new_file.entries), new_file.source)
+    if not faults:
         scratch = Diagnostics(ops, new_file.source)
-        check_numbers(only, scratch)
-        faults = scratch if any(f"'{op}'" in d.message for d in scratch.items) else faults
-    if faults:
-        raise Refused(faults.render())
-    return out, "\n".join(block) + "\n"
+        check_numbers(new_file, scratch, only=op)
+        faults = scratch
+    return out, faults
 
 
 def skeleton(op: str, family: str, expr: str | None, doc: str | None, like: str | None) -> list[str]:

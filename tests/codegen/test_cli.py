@@ -53,6 +53,12 @@ def test_new_goes_to_its_alphabetical_place(ops: Path) -> None:
     assert file.by_name["zz"].doc == "Product: of two."
 
 
+def test_new_writes_down_what_the_formula_decides(ops: Path) -> None:
+    assert main(["new", "leaky", "--expr", "where(x > 0, x, 0.1 * x)", "--ops", str(ops)]) == 0
+    rows = model(ops).by_name["leaky"].special
+    assert [dict(r.values) for r in rows] == [{"x": 0, "d_x": 0.1}]
+
+
 def test_new_refuses(ops: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = ops.read_text()
     assert main(["new", "exp", "--ops", str(ops)]) == 1
