@@ -17,24 +17,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from variant import Variant  # noqa: E402
 
 DEFAULT = "x * tanh(log1p(exp(x)))"
-ENTRY = """\
-- op: activation
-  family: unary
-  sig: activation(Tensor x) -> Tensor out
-  expr: '{expr}'
-  like: '{reference}'
-  test: {{x: [-3, 3]}}
-  doc: The activation of the demo.
-"""
 
 
 def step(number: int, text: str) -> None:
     print(f"\n\033[1m[{number}/5] {text}\033[0m" if sys.stdout.isatty() else f"\n[{number}/5] {text}", flush=True)
-
-
-def quoted(text: str) -> str:
-    """The inside of a single-quoted YAML scalar."""
-    return text.replace("'", "''")
 
 
 def reference(expr: str) -> str:
@@ -45,6 +31,14 @@ def reference(expr: str) -> str:
         return f"numpy.{match[1]}(" if hasattr(numpy, match[1]) else f"scipy.special.{match[1]}("
 
     return re.sub(r"(?<![\w.])([a-z]\w*)\(", name, expr)
+
+
+def new_entry(variant: Variant, expr: str) -> subprocess.CompletedProcess[str]:
+    """`codegen new` on a fresh copy of ops.yaml; without a reference where NumPy and SciPy have not the functions."""
+    variant.ops.write_text((ROOT / "ops.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    command = ["new", "activation", "--family", "unary", "--expr", expr, "--doc", "The activation of the demo."]
+    made = variant.codegen(*command, "--like", reference(expr), capture=True)
+    return variant.codegen(*command, capture=True) if "like:" in made.stderr else made
 
 
 def indented(text: str) -> str:
@@ -67,9 +61,10 @@ def main(expr: str) -> int:
         variant.build()
 
     step(1, f"The formula {expr} becomes an entry of ops.yaml")
-    entry = ENTRY.format(expr=quoted(expr), reference=quoted(reference(expr)))
-    variant.ops.write_text((ROOT / "ops.yaml").read_text(encoding="utf-8").rstrip() + "\n" + entry, encoding="utf-8")
-    print(indented(entry), flush=True)
+    entry = new_entry(variant, expr)
+    print(indented(entry.stdout + entry.stderr), flush=True)
+    if entry.returncode:
+        return entry.returncode
 
     step(2, "The generator explains what it derives from the entry")
     explained = variant.codegen("explain", "activation", capture=True)
