@@ -98,6 +98,20 @@ TP_MATH T horner_pair(T x, T square, T c0, T c1, Rest... rest) {
   return horner_chains(x, square, c0, c1, rest...);
 }
 
+// Four chains in x^4, for the longest.
+template <class T>
+TP_MATH T horner_chains4(T x, T square, T, T a, T b, T c, T d) {
+  return multiply_add(multiply_add(a, x, b), square, multiply_add(c, x, d));
+}
+template <class T, class... Rest>
+TP_MATH T horner_chains4(T x, T square, T fourth, T a, T b, T c, T d, T e, Rest... rest) {
+  return horner_chains4(x, square, fourth, b, c, d, multiply_add(a, fourth, e), rest...);
+}
+template <class T, class... Rest>
+TP_MATH T horner_quad(T x, T square, T c0, T c1, T c2, T c3, Rest... rest) {
+  return horner_chains4(x, square, square * square, c0, c1, c2, c3, rest...);
+}
+
 template <Real T>
 TP_MATH T with_sign(T magnitude, T sign) {
   return from_bits((to_bits(magnitude) & ~kSignBit<T>) | (to_bits(sign) & kSignBit<T>));

@@ -10,7 +10,7 @@ namespace detail {
 // I0(a) and I1(a) / (a / 2) on [0, 8], in (a / 2)^2: every coefficient is positive, so nothing cancels.
 TP_MATH double bessel_i0_near(double q) {
   return horner(q,
-                horner_pair(q, q * q, 0x1.1c6e7ccf9f54fp-80, 0x1.10c4bff307cd4p-73, 0x1.f28c6da8a4034p-66,
+                horner_quad(q, q * q, 0x1.1c6e7ccf9f54fp-80, 0x1.10c4bff307cd4p-73, 0x1.f28c6da8a4034p-66,
                             0x1.40a87c74117bap-58, 0x1.69e5b8676add9p-51, 0x1.55ff586b7aa7ap-44, 0x1.0b315315103bdp-37,
                             0x1.522a413d4a134p-31, 0x1.522a441fd1eb7p-25, 0x1.02e85c06e146ep-19, 0x1.23456789c4233p-14,
                             0x1.c71c71c71abebp-10, 0x1.c71c71c71c833p-6),
@@ -18,7 +18,7 @@ TP_MATH double bessel_i0_near(double q) {
 }
 TP_MATH double bessel_i1_near(double q) {
   return horner(q,
-                horner_pair(q, q * q, 0x1.178b9822f3b38p-84, 0x1.273a0d8f284bp-77, 0x1.1c0c52ea9d8cdp-69,
+                horner_quad(q, q * q, 0x1.178b9822f3b38p-84, 0x1.273a0d8f284bp-77, 0x1.1c0c52ea9d8cdp-69,
                             0x1.8ad990b2e4d33p-62, 0x1.e280152291d2dp-55, 0x1.f174349cf0804p-48, 0x1.ab820f5e4cabcp-41,
                             0x1.2c97573e4433dp-34, 0x1.522a441021715p-28, 0x1.27e4fb7668e8cp-22, 0x1.845c8a0cf6264p-17,
                             0x1.6c16c16c161cdp-12, 0x1.c71c71c71c79p-8),
@@ -27,7 +27,7 @@ TP_MATH double bessel_i1_near(double q) {
 // exp(-a) sqrt(a) I(a) from 8 on, in 16 / a - 1.
 TP_MATH double bessel_i0_far(double u) {
   return horner(u,
-                horner_pair(u, u * u, 0x1.8a58a820ead5bp-34, 0x1.5b001db4d3f39p-35, -0x1.613c7b305dd54p-31,
+                horner_quad(u, u * u, 0x1.8a58a820ead5bp-34, 0x1.5b001db4d3f39p-35, -0x1.613c7b305dd54p-31,
                             -0x1.4602e8b29068ap-32, 0x1.278a35edd8862p-29, 0x1.397e112a4e05p-30, -0x1.3669520f38265p-28,
                             -0x1.b4c6992bd8275p-29, 0x1.bfb4093dd88fbp-28, 0x1.fa59f4c9fc7e5p-28,
                             -0x1.58b0c8c5d03edp-28, -0x1.ca67ccc277df3p-27, -0x1.d7284f4d1badfp-28,
@@ -38,7 +38,7 @@ TP_MATH double bessel_i0_far(double u) {
 TP_MATH double bessel_i1_far(double u) {
   return horner(
       u,
-      horner_pair(u, u * u, -0x1.9a9e214554922p-34, -0x1.445a3dfc3be61p-35, 0x1.705b79a157a8ap-31,
+      horner_quad(u, u * u, -0x1.9a9e214554922p-34, -0x1.445a3dfc3be61p-35, 0x1.705b79a157a8ap-31,
                   0x1.33ba7eeb83b82p-32, -0x1.350a2e6277913p-29, -0x1.2d1f23291755bp-30, 0x1.46684a3c7ed12p-28,
                   0x1.ae4d84775f146p-29, -0x1.dcb46e7a43a88p-28, -0x1.00eabf7baea33p-27, 0x1.7ecb69736e9f5p-28,
                   0x1.e0245c3aa324p-27, 0x1.d68a7911cda5ap-28, -0x1.2117bca202392p-27, -0x1.91e7485c1895dp-26,

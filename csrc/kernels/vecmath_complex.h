@@ -73,7 +73,10 @@ TP_MATH c128 log1p(c128 z) {
 }
 TP_MATH c128 log2(c128 z) { return log(z) * 1.4426950408889634074; }
 TP_MATH c128 log10(c128 z) { return log(z) * 0.43429448190325182765; }
-TP_MATH c128 exp2(c128 z) { return exp(z * 0.69314718055994530942); }
+TP_MATH c128 exp2(c128 z) {
+  const double size = exp2(z.re), angle = z.im * 0.69314718055994530942;
+  return z.im == 0 ? c128{size, z.im} : c128{size * cos(angle), size * sin(angle)};
+}
 TP_MATH c128 reciprocal(c128 z) { return 1.0 / z; }
 TP_MATH c128 rsqrt(c128 z) { return 1.0 / sqrt(z); }
 TP_MATH c128 sigmoid(c128 z) {

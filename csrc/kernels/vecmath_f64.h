@@ -59,17 +59,13 @@ TP_MATH double scale_in_two(double p, double n, uint64_t biased) {
   return p * from_bits(half << 52) * from_bits((biased - half) << 52);
 }
 
-TP_MATH double exp_poly(double r) {
-  return horner(r, 0x1.ad9e131d154cap-26, 0x1.28ada9a05b10ap-22, 0x1.71df0e5fe959p-19, 0x1.a01999c1729e6p-16,
-                0x1.a01a0136efc5bp-13, 0x1.6c16c18451564p-10, 0x1.1111111124c38p-7, 0x1.555555555075p-5,
-                0x1.555555555550ap-3, 0x1.000000000000ap-1, 1.0, 1.0);
-}
 // (exp(r) - 1 - r) / r^2
 TP_MATH double expm1_tail(double r) {
-  return horner(r, 0x1.1f31c9abc514ap-29, 0x1.af5d3a1227765p-26, 0x1.27e4fdb2c8345p-22, 0x1.71ddf920bd3ap-19,
-                0x1.a01a019bdcf8ep-16, 0x1.a01a01afa316dp-13, 0x1.6c16c16c16ffbp-10, 0x1.111111110f702p-7,
-                0x1.5555555555558p-5, 0x1.5555555555559p-3, 0x1p-1);
+  return horner_pair(r, r * r, 0x1.1f31c9abc514ap-29, 0x1.af5d3a1227765p-26, 0x1.27e4fdb2c8345p-22,
+                     0x1.71ddf920bd3ap-19, 0x1.a01a019bdcf8ep-16, 0x1.a01a01afa316dp-13, 0x1.6c16c16c16ffbp-10,
+                     0x1.111111110f702p-7, 0x1.5555555555558p-5, 0x1.5555555555559p-3, 0x1p-1);
 }
+TP_MATH double exp_poly(double r) { return TP_FMA(r * r, expm1_tail(r), r) + 1.0; }
 
 // x = 2^k (1 + f), also for subnormal x.
 struct LogReduced {
@@ -86,7 +82,7 @@ TP_MATH LogReduced log_reduce(double x) {
 }
 
 TP_MATH double log_tail(double f) {
-  return horner_pair(f, f * f, 0x1.ac40b0f4d3dc8p-6, -0x1.e9ebf7c599368p-5, 0x1.0a63f602738dap-4, -0x1.d129d876e7e34p-5,
+  return horner_quad(f, f * f, 0x1.ac40b0f4d3dc8p-6, -0x1.e9ebf7c599368p-5, 0x1.0a63f602738dap-4, -0x1.d129d876e7e34p-5,
                      0x1.d05b64ed06dccp-5, -0x1.fba01575003c7p-5, 0x1.11ccdaf19bcf2p-4, -0x1.24d7623205bcfp-4,
                      0x1.3b0b8d2ca9902p-4, -0x1.5550ed6585ed9p-4, 0x1.745d3ee0884ebp-4, -0x1.9999c27425a0ap-4,
                      0x1.c71c71e20754fp-4, -0x1.ffffff2bcb451p-4, 0x1.249249229f93ap-3, -0x1.555555566b6d1p-3,
@@ -191,7 +187,7 @@ TP_MATH double log2(double x) {
   const auto [k, f] = detail::log_reduce(x);
   const double p = detail::horner(
       f,
-      detail::horner_pair(f, f * f, -0x1.4e431ccfd37bcp-5, 0x1.7642c8d4242a2p-4, -0x1.91c317d51f4aep-4,
+      detail::horner_quad(f, f * f, -0x1.4e431ccfd37bcp-5, 0x1.7642c8d4242a2p-4, -0x1.91c317d51f4aep-4,
                           0x1.610d23d276dfp-4, -0x1.64c1a382991b5p-4, 0x1.873a0723f8ed3p-4, -0x1.a7269fff9ecb1p-4,
                           0x1.c6e418cee1be4p-4, -0x1.ec644063f487dp-4, 0x1.0c97eac6aa429p-3, -0x1.2776eac08c879p-3,
                           0x1.484b2ab5e9204p-3, -0x1.715475f4603f2p-3, 0x1.a6176238ac9b9p-3, -0x1.ec709dc37010ap-3,
@@ -204,7 +200,7 @@ TP_MATH double log10(double x) {
   const auto [k, f] = detail::log_reduce(x);
   const double p = detail::horner(
       f,
-      detail::horner_pair(f, f * f, -0x1.927de2f543dc3p-7, 0x1.c2a7ae1e9f512p-6, -0x1.e3c50e727f2c3p-6,
+      detail::horner_quad(f, f * f, -0x1.927de2f543dc3p-7, 0x1.c2a7ae1e9f512p-6, -0x1.e3c50e727f2c3p-6,
                           0x1.a91dbc94c6d59p-6, -0x1.ad93d7cd9f1c3p-6, 0x1.d71577615691ap-6, -0x1.fd8640f9a3bddp-6,
                           0x1.11df260111a51p-5, -0x1.28730478445bep-5, 0x1.436b30af8a0a1p-5, -0x1.63c654d8638b3p-5,
                           0x1.8b4e0e7d0cb4dp-5, -0x1.bcb7b0e0d47b6p-5, 0x1.fc3fa58f667f7p-5, -0x1.287a7636d7336p-4,
@@ -229,7 +225,7 @@ TP_MATH double log1p_finish(double f, uint64_t minus_k) {
   const uint64_t biased = (minus_k + 0x4000000000000000u) >> 52;  // -k + 1024
   const double k = from_bits(biased | 0x4330000000000000u) - (0x1p52 + 1024.0);
   const double p =
-      horner_pair(f, f * f, 0x1.0916440691a4ap-7, -0x1.e176b5eafc9d5p-6, 0x1.9f48068f1bc5cp-5, -0x1.e8e7858d05b37p-5,
+      horner_quad(f, f * f, 0x1.0916440691a4ap-7, -0x1.e176b5eafc9d5p-6, 0x1.9f48068f1bc5cp-5, -0x1.e8e7858d05b37p-5,
                   0x1.f253b809de9f1p-5, -0x1.fffd45caf89fp-5, 0x1.101ca4cddbb9bp-4, -0x1.24656d9ad0351p-4,
                   0x1.3b1f0378e46f7p-4, -0x1.55593a08945d3p-4, 0x1.745cec2227a3p-4, -0x1.999972c23749dp-4,
                   0x1.c71c70de8f349p-4, -0x1.00000063fe39dp-3, 0x1.2492492974233p-3, -0x1.5555555458a99p-3,
@@ -293,7 +289,7 @@ TP_MATH double erf(double x) {
   // 1 - 2^-q(t) beyond.
   const double q = detail::horner(
       t,
-      detail::horner_pair(t, t * t, 0x1.60cd2e61a1a7ep-37, -0x1.bf36745931296p-32, 0x1.072ba00bdb696p-27,
+      detail::horner_quad(t, t * t, 0x1.60cd2e61a1a7ep-37, -0x1.bf36745931296p-32, 0x1.072ba00bdb696p-27,
                           -0x1.7cc083ab106bdp-24, 0x1.78d481e4ca813p-21, -0x1.0b33b8494bb1ap-18, 0x1.10e23c5a095a9p-16,
                           -0x1.7a2d4047c793ep-15, 0x1.f7803df17634fp-15, 0x1.17c788be4671fp-13, -0x1.0a212c04a62d2p-10,
                           0x1.5ab1df3a27c26p-9, -0x1.f614586dff9b2p-12, -0x1.c2381d50cfe83p-6, 0x1.2f8a6ee93a61cp-3),
@@ -316,7 +312,7 @@ TP_MATH Pair erfcx(double a, double lo) {
   const double leading = 0x1.3ba5916e9fd7fp+0;
   const double w = u *
       horner(u,
-             horner_pair(u, u * u, 0x1.ed8f8cd9ad344p-31, 0x1.b145db95ca18bp-30, -0x1.a197ec82253a6p-27,
+             horner_quad(u, u * u, 0x1.ed8f8cd9ad344p-31, 0x1.b145db95ca18bp-30, -0x1.a197ec82253a6p-27,
                          -0x1.1980b78c3e2e2p-26, 0x1.c6a16ace9df27p-24, 0x1.31bfc7c11994dp-24, -0x1.b87247df127fbp-21,
                          0x1.3ff009aab250ap-22, 0x1.7eebe5e9ea3b8p-18, -0x1.78a686f0ba0aep-17, -0x1.9951eecc24568p-16,
                          0x1.3be125917842fp-13, -0x1.a1df715047232p-13, -0x1.8d4aaa04fdecap-11, 0x1.49c67306d6d37p-8,

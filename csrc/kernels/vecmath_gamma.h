@@ -32,7 +32,7 @@ TP_MATH double digamma_near_root(double x) {
   const double t = x - 1.5;
   const double p =
       horner(t,
-             horner_pair(t, t * t, -0x1.722bcc232dbc4p-13, 0x1.1072f9f6af12ep-12, -0x1.345c6b0b6609ap-13,
+             horner_quad(t, t * t, -0x1.722bcc232dbc4p-13, 0x1.1072f9f6af12ep-12, -0x1.345c6b0b6609ap-13,
                          0x1.dc2ab260918e6p-13, -0x1.fc3f0aee7755ap-12, 0x1.7b480f71ef01p-11, -0x1.0fcdc88d2195fp-10,
                          0x1.980de70688d4bp-10, -0x1.336b3ad8179c8p-9, 0x1.cd3e6dbb89df2p-9, -0x1.5a06ccb97d12ap-8,
                          0x1.03c006d419a05p-7, -0x1.8635627bf519p-7, 0x1.256475efb9d58p-6, -0x1.b9f8b12485ba7p-6,

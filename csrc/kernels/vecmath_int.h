@@ -85,7 +85,7 @@ namespace m {
   }                                                                                \
   TP_MATH T lcm(T x, T y) {                                                        \
     const T g = gcd(x, y);                                                         \
-    return g == 0 ? T(0) : abs(T(U(trunc_divide(x, g)) * U(y)));                   \
+    return g == 0 ? T(0) : T(U(trunc_divide(abs(x), g)) * U(abs(y)));              \
   }
 
 TP_MATH_SIGNED(int32_t, uint32_t)

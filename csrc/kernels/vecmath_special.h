@@ -89,7 +89,7 @@ TP_MATH double erfinv_over_y(double w) {
   const double inner = w > 6.25 ? 3.125 : w - 3.125, root = sqrt(w), middle = root - 3.25, outer = root - 5.1;
   const double near =
       horner(inner,
-             horner_pair(inner, inner * inner, 0x1.fe1492b345589p-69, -0x1.30da23e808395p-70, -0x1.a618fdd822a85p-62,
+             horner_quad(inner, inner * inner, 0x1.fe1492b345589p-69, -0x1.30da23e808395p-70, -0x1.a618fdd822a85p-62,
                          0x1.51c3aec436037p-60, 0x1.22b5116555869p-56, -0x1.2bd93c00ae7cbp-53, -0x1.8b4bbcdd6c2d8p-55,
                          0x1.db32a0dbb5172p-48, -0x1.683250acb84ddp-45, -0x1.6d8eae20a49eap-44, 0x1.723086db22675p-39,
                          -0x1.c8960d2d0db2dp-37, -0x1.dc3dd3e095aeap-35, 0x1.20f4eb2af37ffp-30, -0x1.1a9eb6ee05563p-28,
@@ -98,7 +98,7 @@ TP_MATH double erfinv_over_y(double w) {
              -0x1.8b6c33114ee3fp-8, 0x1.ebd80d9b13df7p-3, 0x1.a755e7c99ae86p+0);
   const double mid =
       horner(middle,
-             horner_pair(middle, middle * middle, -0x1.1614a4c15d735p-26, 0x1.5efc7a203408bp-31, 0x1.1fa29232e4ec1p-23,
+             horner_quad(middle, middle * middle, -0x1.1614a4c15d735p-26, 0x1.5efc7a203408bp-31, 0x1.1fa29232e4ec1p-23,
                          -0x1.23325f2ab0294p-22, -0x1.03f9dfe16f4bcp-25, 0x1.924434fcf47bfp-20, -0x1.0b5deae95ca22p-18,
                          0x1.88b2454152749p-19, 0x1.a23ca8f9eb2f5p-17, -0x1.8cf0ce4a91751p-15, 0x1.1e6ae016f11f7p-14,
                          0x1.932d7c8e417e8p-16, -0x1.7448bdf5a0d9ap-12, 0x1.f3cc551b58edp-11, -0x1.ba9240d32cdfdp-10,
@@ -106,7 +106,7 @@ TP_MATH double erfinv_over_y(double w) {
              0x1.5ffcfe5b7152fp-8, 0x1.0158a6d641d56p+0, 0x1.8abcc380d5a48p+1);
   const double far =
       horner(outer,
-             horner_pair(outer, outer * outer, 0x1.2b0bf56fafaa1p-38, -0x1.9ef9de1c7ac61p-37, -0x1.949fd448a784dp-38,
+             horner_quad(outer, outer * outer, 0x1.2b0bf56fafaa1p-38, -0x1.9ef9de1c7ac61p-37, -0x1.949fd448a784dp-38,
                          0x1.5e057dc675d76p-34, -0x1.2cc6b64d69b93p-32, 0x1.bff3d3613332p-31, -0x1.18b1535d9cc25p-29,
                          0x1.26368f6099725p-28, -0x1.1853c14d16fe7p-27, 0x1.1c44be4957f02p-26, -0x1.8638c8dba4619p-25,
                          0x1.80afeaf1d2e93p-23, -0x1.be2dd284286bep-21, 0x1.050ca2b0672f8p-18, -0x1.1ff0f2543c43fp-16,

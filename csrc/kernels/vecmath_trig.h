@@ -181,7 +181,7 @@ TP_MATH double atan_tail(double t) {
   const double z = t * t;
   const double p = horner(
       z,
-      horner_pair(z, z * z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10, 0x1.f9698598b50b7p-9,
+      horner_quad(z, z * z, -0x1.53e09e2b95e84p-16, 0x1.d3b58006b92fep-13, -0x1.31278201cb454p-10, 0x1.f9698598b50b7p-9,
                   -0x1.2cf61dee19606p-7, 0x1.162b7f390941dp-6, -0x1.a7260a801032bp-6, 0x1.1715aa3863482p-5,
                   -0x1.4f450bbf63806p-5, 0x1.7ee3ef0ed02e8p-5, -0x1.ad32b8c84df9fp-5, 0x1.e178170cef9e8p-5,
                   -0x1.11089d04d8554p-4, 0x1.3b12b2ea073b3p-4, -0x1.745d023138e2fp-4, 0x1.c71c709e1eda1p-4),
