@@ -127,6 +127,8 @@ def _in_terms_of(d: Node, own: Node, out: Node) -> Node:
     if isinstance(own, (Name, Num)):
         return d
     d = replace(d, own, out)
+    if isinstance(own, Call) and own.func == "expm1":
+        d = replace(d, Call("exp", own.args), Binary("+", out, ONE))
     coef, factors = product(own)
     if coef == 1 and len(factors) == 1:
         ((base, e),) = factors.items()
