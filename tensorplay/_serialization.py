@@ -59,7 +59,7 @@ def _bytes(flat: Any) -> bytes:
     if flat.numel() == 0:
         return b""
     if flat.dtype == _C.bfloat16:  # no buffer format of its own: the same bits as float16
-        return bytes(memoryview(_C._reinterpret(flat, _C.float16)).cast("B"))
+        return memoryview(_C._reinterpret(flat, _C.float16)).tobytes()
     return memoryview(flat).tobytes()
 
 

@@ -181,7 +181,7 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
   switch (spec.params[i].kind) {
     case Kind::OptTensor: if (optional()) return true; [[fallthrough]];
     case Kind::Tensor:
-      return is_tensor(o) || (spec.tensors >= 2 && (number_kind(o) != Number::None || is_numpy_array(o)));
+      return is_tensor(o) || (spec.tensors >= 2 && !spec.params[i].keyword_only && (number_kind(o) != Number::None || is_numpy_array(o)));
     case Kind::TensorList: return sequence_of(o, is_tensor);
     case Kind::OptTensorList: return sequence_of(o, [](PyObject* t) { return t == Py_None || is_tensor(t); });
     case Kind::OptScalar: if (optional()) return true; [[fallthrough]];

@@ -42,7 +42,7 @@ struct Spec {
     for (std::size_t i = 0; i < n; ++i) {
       if (!p[i].keyword_only) max_positional = std::uint16_t(i + 1);
       if (!p[i].has_default) min_positional = std::uint16_t(i + 1);  // a required keyword-only one forces the slow path
-      if (p[i].kind == Kind::Tensor || p[i].kind == Kind::OptTensor) ++tensors;
+      if ((p[i].kind == Kind::Tensor || p[i].kind == Kind::OptTensor) && !p[i].keyword_only) ++tensors;  // not out=
     }
   }
   const char* op;

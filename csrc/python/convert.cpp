@@ -68,7 +68,7 @@ bool is_numpy_array(PyObject* o) {
 }
 
 TensorArg operand(const Spec& spec, std::size_t i, PyObject* o) {
-  if (o && spec.tensors >= 2) {
+  if (o && spec.tensors >= 2 && !spec.params[i].keyword_only) {
     if (number_kind(o) != Number::None) return TensorArg(wrapped_number(o));
     if (is_numpy_array(o)) return TensorArg(tensor_from_array(o, spec.op));
   }

@@ -53,7 +53,8 @@ void add_root(const char* op, Roots& r, std::size_t i, PyObject* o) {
     if (!t->requires_grad())
       runtime_error(op, ": element ", i, " of tensors does not require grad and does not have a grad_fn");
     r.edges.push_back(gradient_edge(t));
-    r.tensors.push_back(t);
+    // A Function may ask for a gradient of another dtype than its output has: there the node decides.
+    r.tensors.push_back(python_node_object(r.edges.back().node.get()) ? TensorRef() : t);
   } else if (is_edge(o)) {
     r.edges.push_back(edge_from(o));
     r.tensors.emplace_back();

@@ -202,6 +202,7 @@ void init_function(PyObject* module) {
   HeadType.tp_name = "tensorplay._C._FunctionHead";
   HeadType.tp_basicsize = sizeof(PyObject);
   HeadType.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  HeadType.tp_new = PyType_GenericNew;
   HeadType.tp_methods = head_methods;
   HeadType.tp_doc = "What Function inherits its apply from.";
   ready(HeadType);

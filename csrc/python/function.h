@@ -21,6 +21,7 @@ struct OutputInfo {
   Shape sizes;
   Dtype dtype = Dtype::F32;
   bool tensor = false;
+  bool any_dtype = false;  // its gradient comes as it is
 };
 
 /// The node of a Function. A nonzero count on it stands for exactly one reference to the context object around it.

@@ -116,6 +116,7 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
   InlineVec<PyObject*, 3> grads;
   for (std::size_t i = 0; i < n; ++i) {
     TensorRef g = i < grad_outputs.size() ? grad_outputs[i] : TensorRef();
+    if (g && g->dtype() != outputs[i].dtype && !outputs[i].any_dtype) g = engine_ops.cast_graph(g, outputs[i].dtype);
     if (!g && self->materialize && outputs[i].tensor) g = wiring::wrap(zeros_storage(outputs[i].sizes, outputs[i].dtype));
     owned.push_back(Owned(wrap(std::move(g))));
     if (!owned.back()) host_error();

@@ -166,7 +166,7 @@ class Finish {
     for (std::size_t i = 0; i < count_; ++i) PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), results_[i].release());
     if (PyTuple_CheckExact(output.get())) return t.release();
     PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(output.get()));
-    if (PyObject_HasAttrString(type, "_make")) return PyObject_CallMethod(type, "_make", "O", t.get());
+    if (PyObject_HasAttrString(type, "_make")) return PyObject_CallMethod(type, "_make", "(O)", t.get());
     return PyObject_CallOneArg(type, t.get());
   }
 
@@ -254,7 +254,10 @@ class Finish {
                     " values");
     for (std::size_t i = 0; i < count_; ++i) {
       PyObject* d = PyTuple_GET_ITEM(list, Py_ssize_t(i));
-      if (d == Py_None) continue;
+      if (d == Py_None) {
+        if (node_) node_->outputs[i].any_dtype = true;
+        continue;
+      }
       const bool tensor = is_tensor(items_[i]);
       if (!tensor || !is_differentiable(tensor_of(items_[i])->dtype()) || contains(f_->non_differentiable, items_[i]))
         runtime_error(name(), ": set_output_grad_dtype: output ", i, " has no gradient; its declaration must be None");

@@ -22,20 +22,6 @@ Node& live(PyObject* self, const char* what) {
   return *n;
 }
 
-PyTypeObject* class_named(const std::string& full) {
-  const std::size_t colon = full.rfind(':');
-  const std::string name = colon == std::string::npos ? full : full.substr(colon + 1);
-  Owned key(PyUnicode_FromString(name.c_str()));
-  if (PyObject* known = PyDict_GetItem(node_classes, key.get())) return reinterpret_cast<PyTypeObject*>(known);
-  static PyType_Slot slots[] = {{0, nullptr}};
-  const std::string* qualified = new std::string("tensorplay.autograd." + name);  // the class keeps pointing to it
-  PyType_Spec spec{qualified->c_str(), 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
-  Owned bases(PyTuple_Pack(1, &NodeType));
-  Owned type(PyType_FromSpecWithBases(&spec, bases.get()));
-  if (!type || PyDict_SetItem(node_classes, key.get(), type.get()) < 0) host_error();
-  return reinterpret_cast<PyTypeObject*>(type.get());
-}
-
 void node_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
@@ -60,6 +46,23 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
 int node_clear(PyObject* self) {
   Py_CLEAR(as_node(self)->dict);
   return 0;
+}
+
+PyTypeObject* class_named(const std::string& full) {
+  const std::size_t colon = full.rfind(':');
+  const std::string name = colon == std::string::npos ? full : full.substr(colon + 1);
+  Owned key(PyUnicode_FromString(name.c_str()));
+  if (PyObject* known = PyDict_GetItem(node_classes, key.get())) return reinterpret_cast<PyTypeObject*>(known);
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                                {0, nullptr}};
+  const std::string* qualified = new std::string("tensorplay.autograd." + name);  // the class keeps pointing to it
+  PyType_Spec spec{qualified->c_str(), 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  Owned bases(PyTuple_Pack(1, &NodeType));
+  Owned type(PyType_FromSpecWithBases(&spec, bases.get()));
+  if (!type || PyDict_SetItem(node_classes, key.get(), type.get()) < 0) host_error();
+  return reinterpret_cast<PyTypeObject*>(type.get());
 }
 
 PyObject* node_repr(PyObject* self) {

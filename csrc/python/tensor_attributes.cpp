@@ -244,6 +244,7 @@ PyGetSetDef tensor_attributes[] = {
     {"H", get_h, nullptr, "A matrix transposed and conjugated.", nullptr},
     {"real", get_real, nullptr, "The real part.", nullptr},
     {"imag", get_imag, nullptr, "The imaginary part.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 
 }  // namespace tp::python

@@ -94,6 +94,10 @@ void tensor_finalize(PyObject* self) {
   Py_INCREF(self);
 }
 
+// CPython finalises an object once and notes that in the lowest bit of its collector header; an object that came back
+// must be asked again when it goes the next time.
+void forget_finalized(PyObject* self) { reinterpret_cast<std::uintptr_t*>(self)[-1] &= ~std::uintptr_t(1); }
+
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   TensorObject* o = as_tensor(self);
   Py_VISIT(o->dict);
@@ -120,6 +124,12 @@ int tensor_clear(PyObject* self) {
     }
   }
   return 0;
+}
+
+int tensor_setattr(PyObject* self, PyObject* name, PyObject* value) {
+  const int r = PyObject_GenericSetAttr(self, name, value);
+  if (as_tensor(self)->dict) ensure_tracked(self);
+  return r;
 }
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -237,6 +247,7 @@ PyObject* wrap_new(TensorRef t) {
     t->owns_host_object = false;
     o->ref.detach();
     o->ref = std::move(t);
+    forget_finalized(reinterpret_cast<PyObject*>(o));
     return reinterpret_cast<PyObject*>(o);
   }
   TensorObject* o = take_object();
@@ -288,6 +299,7 @@ void init_tensor(PyObject* module, const Registry& registry) {
   t.tp_hash = tensor_hash;
   t.tp_richcompare = tensor_compare;
   t.tp_iter = tensor_iter;
+  t.tp_setattro = tensor_setattr;
   t.tp_repr = tensor_repr;
   t.tp_str = tensor_str;
   t.tp_getset = tensor_attributes;
