@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import _C
+from . import _C as _C
 from ._C import *  # noqa: F403  types, dtypes, modes and creation
 from ._C import functions as _functions
 
@@ -23,12 +23,12 @@ newaxis = None
 long, double, float, half = int64, float64, float32, float16  # noqa: F405  PyTorch's short names of dtypes
 short, int, cfloat, cdouble = int16, int32, complex64, complex128  # noqa: F405
 
-from . import autograd  # noqa: E402
+from . import autograd as autograd  # noqa: E402
 
 _LAZY = ("fft", "func", "linalg", "memory", "nn", "random", "special", "testing", "utils", "array_api", "library")
 _LAZY_NAMES = {
-    "set_printoptions": "_printing", "finfo": "_numeric_limits", "iinfo": "_numeric_limits", "autocast": "amp", "vmap": "func",
-    "save": "_files", "load": "_files",
+    "set_printoptions": "_printing", "finfo": "_numeric_limits", "iinfo": "_numeric_limits", "autocast": "amp",
+    "vmap": "func", "save": "_files", "load": "_files",
 }  # fmt: skip
 
 

@@ -51,7 +51,12 @@ def set_printoptions(
             raise ValueError(f"set_printoptions: profile must be one of {sorted(_PROFILES)}, got {profile!r}")
         for name, value in _PROFILES[profile].items():
             setattr(OPTIONS, name, value)
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+    for name, value in (
+        ("precision", precision),
+        ("threshold", threshold),
+        ("edgeitems", edgeitems),
+        ("linewidth", linewidth),
+    ):
         if value is not None:
             setattr(OPTIONS, name, value)
     OPTIONS.sci_mode = sci_mode

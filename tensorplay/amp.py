@@ -19,7 +19,9 @@ class autocast:
         cache_enabled: accepted for compatibility.
     """
 
-    def __init__(self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         del cache_enabled
         if device_type != "cpu":
             raise RuntimeError(f"autocast: only device_type 'cpu' exists here, got {device_type!r}")

@@ -25,7 +25,10 @@ def trim() -> None:
 
 
 def set_cache_limit(bytes: int) -> None:
-    """The most that is kept for reuse; 0 switches the cache off. The environment variable TENSORPLAY_CACHE_MB sets it at start."""
+    """The most that is kept for reuse; 0 switches the cache off.
+
+    The environment variable TENSORPLAY_CACHE_MB sets it at start.
+    """
     if bytes < 0:
         raise ValueError(f"set_cache_limit: the limit must not be negative, got {bytes}")
     _C._memory_set_cache_limit(bytes)

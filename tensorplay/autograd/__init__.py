@@ -10,8 +10,8 @@ from .function import Function
 
 _LAZY_MODULES = ("forward_ad", "functional", "graph", "gradcheck", "anomaly_mode", "function", "profiler")
 _LAZY_NAMES = {
-    "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck", "detect_anomaly": "anomaly_mode",
-    "set_detect_anomaly": "anomaly_mode",
+    "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck",
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _variable() -> Any:
 
 
 __all__ = [
-    "Function", "GradcheckError", "Node", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
-    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled", "set_multithreading_enabled",
+    "Function", "GradcheckError", "Node", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional",
+    "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip

@@ -42,7 +42,9 @@ def _finish(items: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
     return tuple(items) if create_graph else tuple(x.detach() for x in items)
 
 
-def _fill_zeros(grads: Sequence[Any], like: Sequence[Any], strict: bool, create_graph: bool, where: str) -> tuple[Any, ...]:
+def _fill_zeros(
+    grads: Sequence[Any], like: Sequence[Any], strict: bool, create_graph: bool, where: str
+) -> tuple[Any, ...]:
     """None becomes zeros; under `strict` it is an error that names the input."""
     filled = []
     for i, (g, x) in enumerate(zip(grads, like, strict=True)):
@@ -51,7 +53,10 @@ def _fill_zeros(grads: Sequence[Any], like: Sequence[Any], strict: bool, create_
                 raise RuntimeError(f"{where}: the output is independent of input {i}; strict=True forbids that")
             g = tp.zeros_like(x)
         elif strict and create_graph and not g.requires_grad:
-            raise RuntimeError(f"{where}: the derivative with respect to input {i} is independent of the inputs; strict=True forbids that")
+            raise RuntimeError(
+                f"{where}: the derivative with respect to input {i} is independent of the inputs; "
+                "strict=True forbids that"
+            )
         filled.append(g)
     return tuple(filled)
 
@@ -70,16 +75,22 @@ def _check_v(v: Sequence[Any], like: Sequence[Any], where: str, what: str) -> No
             raise RuntimeError(f"{where}: v[{i}] has size {list(a.shape)} but {what}[{i}] has size {list(b.shape)}")
 
 
-def _grads(outputs: Sequence[Any], inputs: Sequence[Any], seeds: Sequence[Any] | None, create_graph: bool) -> tuple[Any, ...]:
+def _grads(
+    outputs: Sequence[Any], inputs: Sequence[Any], seeds: Sequence[Any] | None, create_graph: bool
+) -> tuple[Any, ...]:
     """`grad` over the outputs that have history; all None when none has."""
     keep = [i for i, o in enumerate(outputs) if o.requires_grad]
     if not keep:
         return (None,) * len(inputs)
     picked = None if seeds is None else [seeds[i] for i in keep]
-    return _grad([outputs[i] for i in keep], inputs, picked, retain_graph=True, create_graph=create_graph, allow_unused=True)  # type: ignore[no-any-return]
+    return _grad(
+        [outputs[i] for i in keep], inputs, picked, retain_graph=True, create_graph=create_graph, allow_unused=True
+    )
 
 
-def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """Value of `func` at `inputs` and the product of `v` with its Jacobian: v^T J.
 
     Args:
@@ -107,7 +118,9 @@ def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     return _unwrap(_finish(ys, create_graph), out_tuple), _unwrap(_finish(products, create_graph), in_tuple)
 
 
-def jvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def jvp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """Value of `func` at `inputs` and the product of its Jacobian with `v`: J v, by differentiating a vjp.
 
     Args and returns mirror `vjp`; `v` has the sizes of `inputs` and the product those of the output.
@@ -151,7 +164,11 @@ def _forward_columns(func: Callable[..., Any], xs: Sequence[Any]) -> tuple[bool,
                     t = fwad.unpack_dual(o).tangent
                     columns[i].append(tp.zeros_like(ys[i]) if t is None else t)
         for i, y in enumerate(ys):
-            block = tp.stack([c.reshape(-1) for c in columns[i]], 1) if columns[i] else tp.zeros(y.numel(), 0, dtype=y.dtype)
+            block = (
+                tp.stack([c.reshape(-1) for c in columns[i]], 1)
+                if columns[i]
+                else tp.zeros(y.numel(), 0, dtype=y.dtype)
+            )
             blocks[i].append(block.reshape(tuple(y.shape) + tuple(x.shape)))
     return out_tuple, ys, blocks
 
@@ -167,7 +184,8 @@ def jacobian(
     """Jacobian of `func` at `inputs`: for one input and output a Tensor of size output.shape + input.shape.
 
     With tuples it is nested as [output][input]. `strategy` is "reverse-mode" or "forward-mode"; the latter needs
-    vectorize=True and cannot be combined with strict. Zeros where an output does not depend on an input, unless `strict`.
+    vectorize=True and cannot be combined with strict. Zeros where an output does not depend on an input, unless
+    `strict`.
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
@@ -227,7 +245,9 @@ def hessian(
     return rows if in_tuple else (rows[0][0] if isinstance(rows[0], tuple) else rows[0])
 
 
-def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """Value of a scalar function and the product of `v` with its Hessian: v^T H."""
     in_tuple, xs = _as_tuple(inputs, "vhp", "inputs")
     with tp.enable_grad():
@@ -248,8 +268,10 @@ def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     return _unwrap(_finish(ys, create_graph), False), _unwrap(_finish(products, create_graph), in_tuple)
 
 
-def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """Value of a scalar function and the product of its Hessian with `v`: H v (equal to v^T H where H is continuous)."""
+def hvp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Value of a scalar function and the product of its Hessian with `v`: H v (v^T H where H is continuous)."""
     in_tuple, xs = _as_tuple(inputs, "hvp", "inputs")
     value: list[Any] = []
 

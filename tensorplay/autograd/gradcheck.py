@@ -35,9 +35,14 @@ def _checked_inputs(inputs: Sequence[Any]) -> list[int]:
         if not isinstance(x, tp.Tensor) or not x.requires_grad:
             continue
         if x.dtype not in (tp.float64, tp.complex128):
-            warnings.warn(f"gradcheck: input {i} is {x.dtype}, not double precision; the check will likely fail", stacklevel=4)
+            warnings.warn(
+                f"gradcheck: input {i} is {x.dtype}, not double precision; the check will likely fail", stacklevel=4
+            )
         if any(st == 0 and sz > 1 for st, sz in zip(x.stride(), x.shape, strict=True)):
-            raise RuntimeError(f"gradcheck: input {i} has a dimension with stride 0: its elements share memory; call contiguous() first")
+            raise RuntimeError(
+                f"gradcheck: input {i} has a dimension with stride 0: its elements share memory; "
+                "call contiguous() first"
+            )
         wanted.append(i)
     if not wanted:
         raise ValueError("gradcheck: expects at least one input tensor that requires grad, none of them does")
@@ -50,7 +55,10 @@ def _evaluate(func: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, ...
 
 
 def _numerical(func: Callable[..., Any], inputs: Sequence[Any], which: int, outs: int, eps: float) -> list[list[Any]]:
-    """Central differences: [output][element of the input] -> flat column(s). A complex input gives d/dRe + i d/dIm pieces."""
+    """Central differences: [output][element of the input] -> flat column(s).
+
+    A complex input gives d/dRe + i d/dIm pieces.
+    """
     x = inputs[which]
     columns: list[list[Any]] = [[] for _ in range(outs)]
     steps = (eps, eps * 1j) if x.is_complex() else (eps,)
@@ -63,7 +71,10 @@ def _numerical(func: Callable[..., Any], inputs: Sequence[Any], which: int, outs
                     moved = base.clone().reshape(-1)
                     moved[j] = moved[j] + sign * step
                     moved = moved.reshape(x.shape)
-                    args = [moved if i == which else (a.detach() if isinstance(a, tp.Tensor) else a) for i, a in enumerate(inputs)]
+                    args = [
+                        moved if i == which else (a.detach() if isinstance(a, tp.Tensor) else a)
+                        for i, a in enumerate(inputs)
+                    ]
                     values.append(_evaluate(func, args))
                 for k in range(outs):
                     columns[k].append(_flat((values[0][k] - values[1][k]) / (2 * eps)))
@@ -79,7 +90,9 @@ def _analytical(output: Any, inputs: Sequence[Any], scale: Any = 1) -> list[list
         for unit in units:
             seed = tp.zeros_like(output).detach().reshape(-1)
             seed[j] = unit * scale
-            rows.append(list(_grad([output], inputs, [seed.reshape(output.shape)], retain_graph=True, allow_unused=True)))
+            rows.append(
+                list(_grad([output], inputs, [seed.reshape(output.shape)], retain_graph=True, allow_unused=True))
+            )
     return rows
 
 
@@ -118,8 +131,8 @@ def _compare_reverse(func: Callable[..., Any], inputs: Sequence[Any], outs: Sequ
                         continue
                     if not abs(exact - d) <= atol + rtol * abs(d):
                         _fail(
-                            f"gradcheck: Jacobian mismatch for output {k} with respect to input {i}: element [{a}][{b}] is "
-                            f"{exact:.10g} analytically, {d:.10g} by differences"
+                            f"gradcheck: Jacobian mismatch for output {k} with respect to input {i}: "
+                            f"element [{a}][{b}] is {exact:.10g} analytically, {d:.10g} by differences"
                         )
 
 
@@ -144,14 +157,19 @@ def _compare_fast(func: Callable[..., Any], inputs: Sequence[Any], outs: Sequenc
                 exact = 0.0 if g is None else sum(_dot(g, v))
             n = max(1, out.numel())
             if not abs(exact - numeric) <= atol * n + rtol * abs(numeric):
-                _fail(f"gradcheck: projected Jacobian mismatch for output {k} with respect to input {i}: {exact:.10g} analytically, {numeric:.10g} by differences")
+                _fail(
+                    f"gradcheck: projected Jacobian mismatch for output {k} with respect to input {i}: "
+                    f"{exact:.10g} analytically, {numeric:.10g} by differences"
+                )
 
 
 def _dot(a: Any, b: Any) -> list[float]:
     return [p * q for p, q in zip(_real_pairs(a), _real_pairs(b), strict=True)]
 
 
-def _compare_forward(func: Callable[..., Any], inputs: Sequence[Any], wanted: Sequence[int], eps: float, atol: float, rtol: float) -> None:
+def _compare_forward(
+    func: Callable[..., Any], inputs: Sequence[Any], wanted: Sequence[int], eps: float, atol: float, rtol: float
+) -> None:
     from . import forward_ad as fwad
 
     for i in wanted:
@@ -165,14 +183,22 @@ def _compare_forward(func: Callable[..., Any], inputs: Sequence[Any], wanted: Se
                 direction = tp.zeros_like(x).reshape(-1)
                 direction[j] = unit
                 with fwad.dual_level():
-                    args = [fwad.make_dual(x, direction.reshape(x.shape)) if n == i else (a.detach() if isinstance(a, tp.Tensor) else a) for n, a in enumerate(inputs)]
+                    args = [
+                        fwad.make_dual(x, direction.reshape(x.shape))
+                        if n == i
+                        else (a.detach() if isinstance(a, tp.Tensor) else a)
+                        for n, a in enumerate(inputs)
+                    ]
                     for k, o in enumerate(_outputs(func(*args))):
                         if not _differentiable(o):
                             continue
                         t = fwad.unpack_dual(o).tangent
                         t = tp.zeros_like(o).detach() if t is None else t
                         if not _close(_flat(t), columns[k][col], atol, rtol):
-                            _fail(f"gradcheck: forward-mode mismatch for output {k} with respect to input {i}, element {j}: {_flat(t).tolist()} against {columns[k][col].tolist()} by differences")
+                            _fail(
+                                f"gradcheck: forward-mode mismatch for output {k} with respect to input {i}, "
+                                f"element {j}: {_flat(t).tolist()} against {columns[k][col].tolist()} by differences"
+                            )
                 col += 1
 
 
@@ -193,7 +219,10 @@ def _check_promises(func: Callable[..., Any], inputs: Sequence[Any], outs: Seque
         if dtypes and a.dtype != inputs[i].dtype:
             _fail(f"gradcheck: gradient of input {i} is {a.dtype}, the input {inputs[i].dtype}")
         if not _close(a, b, nondet_tol, 0.0):
-            _fail(f"gradcheck: backward is not reentrant: two runs differ for input {i} by more than nondet_tol={nondet_tol}")
+            _fail(
+                f"gradcheck: backward is not reentrant: two runs differ for input {i} "
+                f"by more than nondet_tol={nondet_tol}"
+            )
     zeros = _grad(diff, xs, [tp.zeros_like(s) for s in seeds], retain_graph=True, allow_unused=True)
     for i, z in zip(wanted, zeros, strict=True):
         if z is not None and any(v != 0 for v in _real_pairs(z)):
@@ -206,7 +235,13 @@ def _check_promises(func: Callable[..., Any], inputs: Sequence[Any], outs: Seque
         if len(diff) > 1:
             for k in range(len(diff)):
                 alone = _grad([diff[k]], xs, [seeds[k]], retain_graph=True, allow_unused=True)
-                full = _grad(diff, xs, [s if n == k else tp.zeros_like(s) for n, s in enumerate(seeds)], retain_graph=True, allow_unused=True)
+                full = _grad(
+                    diff,
+                    xs,
+                    [s if n == k else tp.zeros_like(s) for n, s in enumerate(seeds)],
+                    retain_graph=True,
+                    allow_unused=True,
+                )
                 for i, a, b in zip(wanted, alone, full, strict=True):
                     a = tp.zeros_like(inputs[i]) if a is None else a
                     b = tp.zeros_like(inputs[i]) if b is None else b
@@ -310,7 +345,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """The same for second derivatives: checks the gradient function of `func`, in the inputs and in random grad_outputs."""
+    """Checks second derivatives: those of the gradient of `func`, in the inputs and in random grad_outputs."""
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with tp.enable_grad():
         outs = [o for o in _outputs(func(*args)) if _differentiable(o)]
@@ -329,8 +364,10 @@ def gradgradcheck(
     def gradient(*all_args: Any) -> tuple[Any, ...]:
         xs, gs = all_args[:n], all_args[n:]
         with tp.enable_grad():
-            live = [x if not isinstance(x, tp.Tensor) or x.requires_grad or not args[i].requires_grad else x.detach().requires_grad_(True)
-                    for i, x in enumerate(xs) if True]  # fmt: skip
+            lost = [
+                isinstance(x, tp.Tensor) and args[i].requires_grad and not x.requires_grad for i, x in enumerate(xs)
+            ]
+            live = [x.detach().requires_grad_(True) if again else x for x, again in zip(xs, lost, strict=True)]
             ys = [o for o in _outputs(func(*live)) if _differentiable(o)]
             leaves = [x for i, x in enumerate(live) if isinstance(x, tp.Tensor) and args[i].requires_grad]
             keep = [k for k, y in enumerate(ys) if y.requires_grad]
@@ -338,7 +375,8 @@ def gradgradcheck(
             return tuple(g if g is not None else tp.zeros_like(x) for g, x in zip(got, leaves, strict=True))
 
     return gradcheck(
-        gradient, args + tuple(seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
+        gradient, args + tuple(seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
     )  # fmt: skip

@@ -115,8 +115,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
 
     Args:
         tensors: tensors that require grad.
-        fn: in mode "all" takes a list of gradients (None for a tensor that is not part of the pass); in mode "any" takes
-            the first gradient.
+        fn: in mode "all" takes a list of gradients (None for a tensor that is not part of the pass); in mode "any"
+            takes the first gradient.
         mode: "all" or "any".
     Returns:
         A handle whose remove() takes the hook away.
@@ -301,13 +301,18 @@ def _svg(nodes: Sequence[Any], edges: Sequence[tuple[int, int]]) -> str:
         columns[d] = columns.get(d, 0) + 1
     width = max((x for x, _ in places), default=0) + 230
     height = max((y for _, y in places), default=0) + 110
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="monospace" font-size="12">']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        'font-family="monospace" font-size="12">'
+    ]
     for a, b in edges:
         (xa, ya), (xb, yb) = places[a], places[b]
         bottom = ya + 18 + 15 * len(texts[a])
         out.append(f'<line x1="{xa + 100}" y1="{bottom}" x2="{xb + 100}" y2="{yb}" stroke="#888"/>')
     for (x, y), lines in zip(places, texts, strict=True):
-        out.append(f'<rect x="{x}" y="{y}" width="200" height="{18 + 15 * len(lines)}" rx="4" fill="#eef4fb" stroke="#456"/>')
+        out.append(
+            f'<rect x="{x}" y="{y}" width="200" height="{18 + 15 * len(lines)}" rx="4" fill="#eef4fb" stroke="#456"/>'
+        )
         for i, line in enumerate(lines):
             out.append(f'<text x="{x + 8}" y="{y + 20 + 15 * i}">{escape(line[:26])}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"

@@ -11,7 +11,13 @@ from typing import Any
 import tensorplay as tp
 from tensorplay.autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 _EARLY_STOP = True
 
@@ -75,10 +81,10 @@ class _Frame:
             self.recompute()
         if index not in self.values:
             raise CheckpointError(
-                f"checkpoint: running the function again saved {len(self.values)} values, the first run saved {len(self.holders)}"
+                f"checkpoint: running the function again saved {len(self.values)} values, "
+                f"the first run saved {len(self.holders)}"
             )
-        value = self.values.pop(index)
-        return value
+        return self.values.pop(index)
 
     def recompute(self) -> None:
         frame = self
@@ -89,11 +95,14 @@ class _Frame:
         def pack(t: Any) -> Any:
             nonlocal made
             if made >= len(frame.meta):
-                raise CheckpointError(f"checkpoint: running the function again saved more than the {len(frame.meta)} values of the first run")
+                raise CheckpointError(
+                    "checkpoint: running the function again saved more than "
+                    f"the {len(frame.meta)} values of the first run"
+                )
             if frame.check and _describe(t) != frame.meta[made]:
                 raise CheckpointError(
-                    f"checkpoint: saved value {made} was {frame.meta[made][:2]} in the first run and is {_describe(t)[:2]} now: "
-                    "the function must do the same both times"
+                    f"checkpoint: saved value {made} was {frame.meta[made][:2]} in the first run and is "
+                    f"{_describe(t)[:2]} now: the function must do the same both times"
                 )
             if made in needed:
                 frame.values[made] = t.detach()
@@ -102,11 +111,8 @@ class _Frame:
                 raise _StopRecompute
             return t
 
-        with saved_tensors_hooks(pack, lambda t: t), tp.enable_grad():
-            try:
-                self.run()
-            except _StopRecompute:
-                pass
+        with saved_tensors_hooks(pack, lambda t: t), tp.enable_grad(), contextlib.suppress(_StopRecompute):
+            self.run()
 
 
 @contextlib.contextmanager
@@ -137,8 +143,8 @@ def checkpoint(
 
     Args:
         function: does the same thing each time it is called.
-        use_reentrant: True for the form that runs a backward inside backward (no keyword arguments, no `grad()`); False,
-            which is the better one, saves nothing and runs again on demand. None warns and means True.
+        use_reentrant: True for the form that runs a backward inside backward (no keyword arguments, no `grad()`);
+            False, which is the better one, saves nothing and runs again on demand. None warns and means True.
         context_fn: gives two context managers, for the first run and for running again.
         determinism_check: "default" compares sizes and dtypes, "none" does not.
         early_stop: stop running again once the last needed value is there.
@@ -151,7 +157,9 @@ def checkpoint(
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
     if use_reentrant is None:
-        warnings.warn("checkpoint: pass use_reentrant explicitly; use_reentrant=False is recommended", UserWarning, stacklevel=2)
+        warnings.warn(
+            "checkpoint: pass use_reentrant explicitly; use_reentrant=False is recommended", UserWarning, stacklevel=2
+        )
         use_reentrant = True
     if use_reentrant:
         if kwargs:
@@ -178,7 +186,9 @@ class _CheckpointFunction(tp.autograd.Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         if not any(isinstance(a, tp.Tensor) and a.requires_grad for a in args):
-            warnings.warn("checkpoint: none of the inputs requires grad; gradients will be None", UserWarning, stacklevel=3)
+            warnings.warn(
+                "checkpoint: none of the inputs requires grad; gradients will be None", UserWarning, stacklevel=3
+            )
         ctx.run = run
         ctx.state = tp.get_rng_state() if preserve else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, tp.Tensor)]
@@ -190,7 +200,10 @@ class _CheckpointFunction(tp.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         if not tp._C._in_backward():
-            raise RuntimeError("checkpoint with use_reentrant=True does not work with autograd.grad() or inputs=; use use_reentrant=False")
+            raise RuntimeError(
+                "checkpoint with use_reentrant=True does not work with autograd.grad() or inputs=; "
+                "use use_reentrant=False"
+            )
         args = list(ctx.rest)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -199,12 +212,16 @@ class _CheckpointFunction(tp.autograd.Function):
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, tp.Tensor) and o.requires_grad]
         if not pairs:
-            raise RuntimeError("checkpoint: none of the outputs has requires_grad=True, so there is nothing to differentiate")
+            raise RuntimeError(
+                "checkpoint: none of the outputs has requires_grad=True, so there is nothing to differentiate"
+            )
         tp.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a.grad if isinstance(a, tp.Tensor) else None for a in args))
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Runs functions one after another, checkpointing all but the last of `segments` groups."""
     items = list(functions)
     size = max(1, len(items) // segments)

@@ -17,7 +17,9 @@ def direct(x, w, b, stride, padding, dilation, groups):
     out = np.zeros((x.shape[0], w.shape[0], *size))
     per_in, per_out = w.shape[1], w.shape[0] // groups
     for tap in itertools.product(*(range(k) for k in w.shape[2:])):
-        cut = tuple(slice(t * d, t * d + s * (m - 1) + 1, s) for t, d, s, m in zip(tap, dilation, stride, size, strict=True))
+        cut = tuple(
+            slice(t * d, t * d + s * (m - 1) + 1, s) for t, d, s, m in zip(tap, dilation, stride, size, strict=True)
+        )
         for g in range(groups):
             part = x[(slice(None), slice(g * per_in, (g + 1) * per_in), *cut)]
             weight = w[(slice(g * per_out, (g + 1) * per_out), slice(None), *tap)]
@@ -26,7 +28,8 @@ def direct(x, w, b, stride, padding, dilation, groups):
 
 
 CASES = [
-    (1, 2, 0, 1, 1), (1, 1, 1, 2, 1), (2, 1, 0, 1, 1), (2, 2, 1, 1, 1), (2, 1, 1, 2, 1), (2, 1, 1, 1, 2), (3, 1, 1, 1, 1), (3, 2, 0, 1, 2),
+    (1, 2, 0, 1, 1), (1, 1, 1, 2, 1), (2, 1, 0, 1, 1), (2, 2, 1, 1, 1),
+    (2, 1, 1, 2, 1), (2, 1, 1, 1, 2), (3, 1, 1, 1, 1), (3, 2, 0, 1, 2),
 ]  # fmt: skip
 
 

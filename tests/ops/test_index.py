@@ -6,9 +6,10 @@ import tensorplay as tp
 
 A = np.arange(60.0).reshape(3, 4, 5)
 KEYS = [
-    0, -1, (0, 1), (slice(None), 2), (..., 1), slice(1, None), (slice(None), slice(None, None, 2)), None, (None, 0, ..., None),
-    [0, 2], (slice(None), [1, 3]), ([0, 2], [1, 3]), (slice(None), [0, 1], slice(None, None, 2)), ([0, 1], slice(None), [1, 2]),
-    np.array([[0, 1], [2, 0]]), A > 30, A[:, 0, 0] > 10, (np.array([True, False, True]), 1), (0, [1, 2]), (Ellipsis, [0, -1]),
+    0, -1, (0, 1), (slice(None), 2), (..., 1), slice(1, None), (slice(None), slice(None, None, 2)), None,
+    (None, 0, ..., None), [0, 2], (slice(None), [1, 3]), ([0, 2], [1, 3]),
+    (slice(None), [0, 1], slice(None, None, 2)), ([0, 1], slice(None), [1, 2]), np.array([[0, 1], [2, 0]]), A > 30,
+    A[:, 0, 0] > 10, (np.array([True, False, True]), 1), (0, [1, 2]), (Ellipsis, [0, -1]),
 ]  # fmt: skip
 
 

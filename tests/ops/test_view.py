@@ -60,5 +60,5 @@ def test_dimension_errors_tell_the_range():
         x.transpose(0, 2)
     with pytest.raises((IndexError, RuntimeError)):
         x.select(0, 2)
-    with pytest.raises((ValueError, RuntimeError), match="reshape|shape"):
+    with pytest.raises((ValueError, RuntimeError), match=r"reshape|shape"):
         x.reshape(4, 2)
