@@ -66,7 +66,7 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
     tiles[i + 1] = input_operand(*inputs[i], is_mask(spec, i) ? Dtype::Bool : t.compute);
   }
   const std::size_t n = inputs.size() + 1;
-  const Walk walk = make_walk(spec.schema->name, out.sizes(), {operands, n});
+  Walk walk = make_walk(spec.schema->name, out.sizes(), {operands, n});
   run_tiles(walk, {tiles, n}, loop, params);
 }
 

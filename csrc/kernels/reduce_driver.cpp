@@ -145,6 +145,10 @@ struct Folder {
             std::int64_t begin, std::int64_t end) const {
     const std::int64_t run = folded.n ? folded.size[0] : 1, step = folded.n ? folded.in[0] : 0;
     const std::int64_t col_stride = kept.n ? kept.in[0] : 0;
+    if (!by_columns && !stages && folded.n <= 1) {
+      kernel.row(acc, from + begin * step * staging_steps.item, end - begin, begin);
+      return;
+    }
     while (begin < end) {
       std::int64_t offset = (begin % run) * step, unused = 0;
       folded.locate(1, begin / run, offset, unused);
@@ -212,6 +216,34 @@ struct Folder {
     return {base + in * staging_steps.item, to, cols};
   }
 
+  // Outputs b to e, each folded along itself; results are converted and stored by the block, not one by one.
+  void fold_rows(const StageBuffers& scratch, bool stages, std::int64_t b, std::int64_t e) const {
+    constexpr std::int64_t kResults = 256;
+    const std::int64_t inner = kept.n ? kept.size[0] : 1, in_step = kept.n ? kept.in[0] * staging_steps.item : 0;
+    const std::int64_t out_step = kept.n ? kept.out[0] : 1;
+    const std::int64_t result_item = std::int64_t(item_size(kernel.result));
+    alignas(64) char memory[64], results[kResults * 16], converted[kResults * 16];
+    const Accumulators acc{memory, 1};
+    while (b < e) {
+      const std::int64_t k = std::min({kResults, e - b, inner - b % inner});
+      std::int64_t in = 0, to = 0;
+      kept.locate(0, b, in, to);
+      const char* from = base + in * staging_steps.item;
+      for (std::int64_t i = 0; i < k; ++i, from += in_step) {
+        kernel.init(acc, 1);
+        fold(acc, scratch, stages, from, 1, 0, count);
+        kernel.finish(results + i * result_item, acc, 1, double(count), call.param);
+      }
+      const char* values = results;
+      if (out.convert) {
+        out.convert(converted, results, k);
+        values = converted;
+      }
+      staging->copy2d[copy2d_index(std::size_t(out.item))](out.data + to * out.item, values, {0, out_step, 0, 1}, 1, k);
+      b += k;
+    }
+  }
+
   void run() const {
     const std::int64_t n = units(), total = kept.numel() * count;
     const std::int64_t width = by_columns ? columns : 1;
@@ -228,6 +260,7 @@ struct Folder {
         const StageBuffers scratch(stages ? std::min(kStaged, width * count) : 0);
         alignas(64) char memory[kColumns * 24];
         const Accumulators acc{memory, width};
+        if (!by_columns && out.data && !index.data) return fold_rows(scratch, stages, b, e);
         for (std::int64_t i = b; i < e; ++i) {
           const Unit u = unit(i);
           kernel.init(acc, u.cols);

@@ -74,7 +74,7 @@ void copy_same_sizes(const Storage& to, const Storage& from) {
     return;
   }
   const Storage* both[] = {&to, &from};
-  const Walk walk = make_walk("copy", to.sizes(), both);
+  Walk walk = make_walk("copy", to.sizes(), both);
   const ConvertFn convert = from.dtype() == to.dtype() ? nullptr : staging->convert[int(from.dtype())][int(to.dtype())];
   const TileOperand operands[] = {{to.raw(), item, item, nullptr},
                                   {from.raw(), int(item_size(from.dtype())), item, convert}};

@@ -12,7 +12,7 @@
 namespace tp::kernels {
 namespace {
 
-constexpr std::int64_t kStrip = 32768;        // bytes of a tile when an operand is transposed
+constexpr std::int64_t kStrip = 65536;        // bytes of a tile when an operand is transposed
 constexpr std::int64_t kDirectRow = 256;      // rows this long are not gathered into taller tiles
 constexpr std::int64_t kDirectBlock = 16384;  // elements of a block when nothing is staged
 constexpr std::size_t kAlign = 64;
@@ -39,10 +39,10 @@ bool bring_transposed_dim(Walk& w) {
   return false;
 }
 
-// Where an operand is transposed: as many rows as elements fit a cache line, so that its lines are read once, and long
+// Where an operand is transposed: as many rows as elements fit two cache lines, so that its lines are read once, and long
 // rows, so that the others are read and written in streams.
 TileShape strip_shape(const Walk& w, int item) {
-  const std::int64_t rows = std::clamp<std::int64_t>(64 / item, 8, 32);
+  const std::int64_t rows = std::clamp<std::int64_t>(128 / item, 8, 64);
   return {std::min(w.sizes[1], rows), std::min(w.sizes[0], kStrip / (rows * item))};
 }
 
@@ -260,10 +260,9 @@ Walk make_walk(std::string_view op, const Shape& sizes, std::span<const Storage*
   return w;
 }
 
-void run_tiles(const Walk& given, std::span<const TileOperand> ops, Loop loop, const Scalar* params) {
-  const std::int64_t numel = given.numel();
+void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Scalar* params) {
+  const std::int64_t numel = walk.numel();
   if (numel == 0) return;
-  Walk walk = given;
   bool staged = false;
   for (std::size_t o = 0; o < ops.size(); ++o)
     staged |= ops[o].convert != nullptr || (walk.num_dims > 0 && walk.strides[o][0] != 1);

@@ -39,8 +39,8 @@ struct TileOperand {
 };
 
 /// Runs `loop` over all elements. operands: the output, then the inputs, in the order of the walk's strides. Without a
-/// loop, copies operand 1 to operand 0 through operand 1's conversion.
-void run_tiles(const Walk& walk, std::span<const TileOperand> operands, Loop loop, const Scalar* params);
+/// loop, copies operand 1 to operand 0 through operand 1's conversion. The walk's dimensions may be put in another order.
+void run_tiles(Walk& walk, std::span<const TileOperand> operands, Loop loop, const Scalar* params);
 
 /// First and one-past-last byte a storage can touch.
 struct Extent {

@@ -32,7 +32,12 @@ TP_FORCE Acc sum_of(const T* x, int64_t n) {
     a[0] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
     T lanes[L];
     store(lanes, a[0]);
-    for (int k = 0; k < L; ++k) total += Acc(lanes[k]);
+    // As a tree: a chain of dependent additions would cost more than a short row itself.
+    Acc wide[L];
+    for (int k = 0; k < L; ++k) wide[k] = Acc(lanes[k]);
+    for (int half = L / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) wide[k] += wide[k + half];
+    total = wide[0];
   }
   for (; i < n; ++i) total += Acc(x[i]);
   return total;
