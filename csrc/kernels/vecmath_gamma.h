@@ -47,21 +47,24 @@ TP_MATH double digamma_near_root(double x) {
 // terms of the reflection.
 TP_MATH double digamma(double x) {
   const double z = x < 0 ? 1.0 - x : x;
-  // Below 8 step up by 8: the sum of 1 / (z + k) as one quotient of positive terms. Below 1 a single step.
+  // Below 8 step up by 8: the sum of 1 / (z + k) as one quotient of positive terms.
   double over = 1.0, under = z;
   for (int k = 1; k < 8; ++k) {
     over = TP_FMA(over, z + k, under);
     under *= z + k;
   }
-  const bool below_one = z < 1.0, near = z <= 2.0, shift = z < 8.0;
-  const double quotient = (below_one ? 1.0 : over) / (below_one ? z : under);
+  // From 1 to 2 a polynomial around the root; (0, 1) and (2, 3] are one step away from it.
+  const bool below_one = z < 1.0, above_two = z > 2.0, near = z <= 3.0, shift = z < 8.0, step = below_one | near;
+  const double one_off = below_one ? z : 1.0 - z;  // one_off < 0: the step is added
+  const double quotient = (step ? 1.0 : over) / (step ? one_off : under);
   const double w = shift ? z + 8.0 : z, inverse = 1.0 / w, s = inverse * inverse;
   const double series = s *
       detail::horner(s, 43867. / 14364, -3617. / 8160, 1. / 12, -691. / 32760, 1. / 132, -1. / 240, 1. / 252, -1. / 120,
                      1. / 12);
   const double asymptotic = log(w) - TP_FMA(0.5, inverse, series);
-  const double base = near ? detail::digamma_near_root(below_one ? z + 1.0 : z) : asymptotic;
-  const bool subtract = below_one | (shift & !near);
+  const double inner = above_two ? z - 1.0 : z, root_part = detail::digamma_near_root(below_one ? z + 1.0 : inner);
+  const double base = near ? root_part : asymptotic;
+  const bool subtract = below_one | (above_two & shift);
   const double positive = base - (subtract ? quotient : 0.0);
   const auto [sine, cosine] = detail::sin_cos_pi(x);
   const double reflected = positive - detail::kPi * cosine / sine;
@@ -94,8 +97,8 @@ TP_MATH double trigamma(double x) {
 TP_MATH float trigamma(float x) { return float(trigamma(double(x))); }
 
 namespace detail {
-// Hurwitz zeta(s, q) for q > 0: a few terms, then Euler-Maclaurin.
-TP_MATH double hurwitz_zeta(double s, double q) {
+// q^s times the Hurwitz zeta(s, q) for q > 0: the sum of (q / (q + k))^s, with Euler-Maclaurin from where it converges.
+TP_MATH double scaled_zeta(double s, double q) {
   constexpr double kBernoulli[] = {1. / 12,
                                    -1. / 720,
                                    1. / 30240,
@@ -106,8 +109,8 @@ TP_MATH double hurwitz_zeta(double s, double q) {
                                    -3617. / 10670622842880000.,
                                    43867. / 5109094217170944000.};
   double sum = 0, a = q;
-  for (; a < 10; a += 1) sum += ::pow(a, -s);
-  const double tail = ::pow(a, -s);
+  for (const double start = 10 + s / 2; a < start; a += 1) sum += ::pow(q / a, s);
+  const double tail = ::pow(q / a, s);
   sum += tail * a / (s - 1) + 0.5 * tail;
   double factor = s, power = tail / a;
   for (int k = 0; k < 9; ++k) {
@@ -117,21 +120,31 @@ TP_MATH double hurwitz_zeta(double s, double q) {
   }
   return sum;
 }
+
+// n! q^-(n+1), also where one factor alone is out of range.
+TP_MATH double factorial_over_power(int n, double q) {
+  const double factorial = ::tgamma(n + 1.0), power = ::pow(q, -(n + 1.0));
+  const bool direct = isfinite(factorial) && isfinite(power) && power >= 0x1p-1022;
+  int sign_of_gamma;
+  return direct ? factorial * power : ::exp(::lgamma_r(n + 1.0, &sign_of_gamma) - (n + 1.0) * ::log(q));
+}
 }  // namespace detail
 
+// n >= 0; orders above 1 for x > 0 to about 1e-15 (1e-13 where the factorial leaves the range). Negative arguments step up
+// one by one, which near the middle between two poles cancels; below -10^4 the result is NaN.
 TP_MATH double polygamma(int n, double x) {
   if (n == 0) return digamma(x);
   if (n == 1) return trigamma(x);
   if (x == detail::kInf<double>) return 0.0;
-  const double sign = n % 2 ? 1.0 : -1.0, factorial = ::tgamma(n + 1.0);
+  if (!(x >= -1e4)) return detail::kNan<double>;
+  const double sign = n % 2 ? 1.0 : -1.0;
   double below = 0;
-  // Negative arguments step up one by one; far out, where the poles crowd the precision, that is not worth it.
-  if (x < -1e4) return detail::kNan<double>;
   for (; x <= 0; x += 1) {
     if (x == 0) return n % 2 ? detail::kInf<double> : detail::kNan<double>;
-    below += powi(x, -(n + 1));
+    const double size = detail::factorial_over_power(n, -x);
+    below += n % 2 ? size : -size;
   }
-  return sign * factorial * (below + detail::hurwitz_zeta(n + 1, x));
+  return sign * (below + detail::factorial_over_power(n, x) * detail::scaled_zeta(n + 1, x));
 }
 TP_MATH float polygamma(int n, float x) { return float(polygamma(n, double(x))); }
 

@@ -71,24 +71,25 @@ struct TurnTable {
   static constexpr int first = 30, count = 1024 - first;
   double piece[4][count];
 };
+// 53 bits of 2 / pi from a position on; 1 is the first bit after the point, and before it there are zeros.
+constexpr uint64_t turn_bits(int position) {
+  if (position < 1) return position <= -52 ? 0 : (kTwoOverPi[0] >> 11) >> (1 - position);
+  const int word = (position - 1) / 64, offset = (position - 1) % 64;
+  const uint64_t low = offset == 0 ? 0 : kTwoOverPi[word + 1] >> (64 - offset);
+  return (kTwoOverPi[word] << offset | low) >> 11;
+}
 constexpr TurnTable make_turn_table() {
   TurnTable table{};
   const double unit[4] = {0x1p-51, 0x1p-104, 0x1p-157, 0x1p-210};
-  for (int row = 0; row < TurnTable::count; ++row) {
-    for (int j = 0; j < 4; ++j) {
-      uint64_t bits = 0;
-      for (int k = 0; k < 53; ++k) {
-        const int position = row + TurnTable::first - 53 + 53 * j + k;  // 1 is the first bit after the point
-        const uint64_t word = position < 1 ? 0 : kTwoOverPi[(position - 1) / 64];
-        bits = 2 * bits + (position < 1 ? 0 : word >> (63 - (position - 1) % 64) & 1);
-      }
-      table.piece[j][row] = double(bits) * unit[j];
+  for (int j = 0; j < 4; ++j) {
+    for (int row = 0; row < TurnTable::count; ++row) {
+      table.piece[j][row] = double(turn_bits(row + TurnTable::first - 53 + 53 * j)) * unit[j];
     }
   }
   return table;
 }
 // Not const: the compiler would load constant rows on a path of their own, and then not vectorise at all.
-inline constinit TurnTable turns = make_turn_table();
+[[gnu::visibility("hidden")]] inline constinit TurnTable turns = make_turn_table();
 
 // x as an integer multiple m of a power of two, and the row of the table for that power. For small x m has a fraction,
 // which does no harm. Infinity and NaN take some row and stay what they are.

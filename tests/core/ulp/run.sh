@@ -15,7 +15,9 @@ for isa in ${ISAS:-baseline avx2 avx512}; do
     *) march="" needs=. ;;
   esac
   grep -q "$needs" /proc/cpuinfo || { echo "$isa: not on this processor"; continue; }
-  ${CXX:-g++} $flags $march -DTP_ISA="$isa" -DTP_ISA_NAME="\"$isa\"" "$here/ulp.cpp" -o "$out/ulp_$isa" || exit 1
+  if [ -n "$(find "$root"/csrc/kernels/vecmath* "$root/csrc/core/complex.h" "$here" -newer "$out/ulp_$isa" 2>&1)" ]; then
+    ${CXX:-g++} $flags $march -DTP_ISA="$isa" -DTP_ISA_NAME="\"$isa\"" "$here/ulp.cpp" -o "$out/ulp_$isa" || exit 1
+  fi
   "$out/ulp_$isa" "$@" || status=1
 done
 exit $status
