@@ -59,7 +59,21 @@ Scalar scalar_from(PyObject* o) {
   }
 }
 
-TensorRef wrapped_number(PyObject* o) { return wiring::wrap(ops::number_storage(scalar_from(o))); }
+TensorRef wrapped_number(PyObject* o) {
+  // The operand of `x * 2.0` seldom outlives its op: the last one of each kind is written over while nobody else has it.
+  // Never marked as an inference tensor, since it may be used again outside.
+  static TensorRef last[2];
+  const Scalar v = scalar_from(o);
+  const Dtype d = v.dtype();
+  if (TP_UNLIKELY(d != Dtype::I64 && d != Dtype::F32 && d != Dtype::F64)) return TensorImpl::make(ops::number_storage(v));
+  TensorRef& t = last[d == Dtype::I64];
+  if (t && t->use_count() == 1 && t->dtype() == d && t->storage().unique() && !t->host_object && !t->meta()) {
+    write_element(t->storage().raw(), d, v);
+    return t;
+  }
+  t = TensorImpl::make(ops::number_storage(v));
+  return t;
+}
 
 bool is_numpy_array(PyObject* o) {
   for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
