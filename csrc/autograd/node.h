@@ -166,17 +166,24 @@ class TP_API Node : public NodeBase {
   std::unique_ptr<NodeMeta> meta_;
 };
 
-/// A node of type T from the size-class lists.
+/// A node of type T from the size-class lists; one that saves many values is too large for them.
 template <class T, class... A>
 Ref<T> make_node(A&&... a) {
-  return Ref<T>::adopt(new (memory::small_alloc(sizeof(T))) T(std::forward<A>(a)...));
+  void* p = sizeof(T) <= memory::kSmallMax ? memory::small_alloc(sizeof(T)) : ::operator new(sizeof(T));
+  return Ref<T>::adopt(new (p) T(std::forward<A>(a)...));
+}
+inline void free_node(void* p, std::size_t bytes) {
+  if (bytes <= memory::kSmallMax)
+    memory::small_free(p, bytes);
+  else
+    ::operator delete(p, bytes);
 }
 
 /// Node types end with this so that memory goes back to its list: `TP_NODE_DISPOSE(MyNode)`.
 #define TP_NODE_DISPOSE(Type)                  \
   void dispose() override {                    \
     this->~Type();                             \
-    ::tp::memory::small_free(this, sizeof(Type)); \
+    ::tp::free_node(this, sizeof(Type));       \
   }
 
 /// Runs one node outside a pass, in differentiable ops where gradients are on (what calling `grad_fn(g)` does).
