@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/modes.h"
+#include "kernels/conv_direct.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_walk.h"
 #include "kernels/gemm.h"
@@ -80,7 +81,11 @@ MatRef<T> columns(const ConvPlan& p, const Tiles& tiles, const ConvTile& t, bool
   return {room, t.size(), 1};
 }
 
-/// Few channels a group: products of matrices would be thin, planes are convolved one by one.
+/// Direct convolution, but for pointwise ones, which are products of matrices as they lie, and for sums too short to
+/// outweigh its preparations.
+bool goes_direct(const ConvPlan& p) { return !p.g.pointwise() && (p.depth() >= 24 || p.out_channels == 1); }
+
+/// Few channels a group: products of matrices would be thin, slopes of planes are made one by one.
 template <class T>
 bool plane_by_plane(const ConvPlan& p) {
   return kReal<T> && p.in_channels == 1 && p.out_channels <= 2 && p.groups > 1;
@@ -90,23 +95,8 @@ template <class T>
 void forward(const ConvPlan& p, const T* x, const T* w, const T* bias, T* out) {
   const ConvGeometry& g = p.g;
   const double flops = 2.0 * double(p.depth()) * double(p.out_channels);
-  if constexpr (kReal<T>) {
-    if (plane_by_plane<T>(p)) {
-      const int64_t planes = p.batch * p.groups * p.out_channels;
-      parallel_tiles(planes, grain_for(flops * double(g.out_plane()) / 8), [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; ++i) {
-          const int64_t channel = i % (p.groups * p.out_channels);
-          const T* from = x + i / p.out_channels * g.in_plane();
-          const T add = bias ? bias[channel] : T(0);
-          if constexpr (std::is_same_v<T, float>)
-            conv_loops().plane_f32(g, from, w + channel * g.taps(), add, false, out + i * g.out_plane());
-          else
-            conv_loops().plane_f64(g, from, w + channel * g.taps(), add, false, out + i * g.out_plane());
-        }
-      });
-      return;
-    }
-  }
+  if constexpr (kReal<T>)
+    if (goes_direct(p)) return direct_forward<T>(p, x, w, bias, out);
   const bool pointwise = g.pointwise();
   const Tiles tiles(g, p.depth(), sizeof(T), pointwise);
   const int64_t units = p.batch * p.groups * tiles.count;
@@ -211,27 +201,8 @@ void input_slope(const ConvPlan& p, const T* grad, const T* w, T* gx) {
 template <class T>
 void weight_slope(const ConvPlan& p, const T* grad, const T* x, T* gw) {
   const ConvGeometry& g = p.g;
-  const double flops = 2.0 * double(p.depth()) * double(p.out_channels);
-  if constexpr (kReal<T>) {
-    if (plane_by_plane<T>(p)) {
-      parallel_tiles(p.groups * p.out_channels, grain_for(flops * double(p.batch * g.out_plane()) / 8),
-                     [&](int64_t b, int64_t e) {
-                       for (int64_t i = b; i < e; ++i) {
-                         T* to = gw + i * g.taps();
-                         std::fill_n(to, g.taps(), T(0));
-                         for (int64_t n = 0; n < p.batch; ++n) {
-                           const T* from = grad + (n * p.groups * p.out_channels + i) * g.out_plane();
-                           const T* plane = x + (n * p.groups + i / p.out_channels) * g.in_plane();
-                           if constexpr (std::is_same_v<T, float>)
-                             conv_loops().plane_taps_f32(g, from, plane, to);
-                           else
-                             conv_loops().plane_taps_f64(g, from, plane, to);
-                         }
-                       }
-                     });
-      return;
-    }
-  }
+  if constexpr (kReal<T>)
+    if (goes_direct(p)) return direct_weight_slope<T>(p, grad, x, gw);
   // Units are blocks of input channels and, where these are few, parts of the batch, summed in order afterwards: the cut
   // does not depend on the number of threads.
   const bool pointwise = g.pointwise();
@@ -313,7 +284,7 @@ Storage conv_input_slope(const ConvPlan& p, const Storage& grad, const Storage& 
   if (gx.numel() == 0) return gx;
   modes::Unlocked unlocked(long_work(p));
   with_type(grad.dtype(), [&]<class T>(T) {
-    if (!turns(p) || plane_by_plane<T>(p)) return input_slope<T>(p, grad.data<T>(), weight.data<T>(), gx.data<T>());
+    if (!turns(p)) return input_slope<T>(p, grad.data<T>(), weight.data<T>(), gx.data<T>());
     Scratch<T> filters(weight.numel());
     turn_filters(p, weight.data<T>(), filters.get());
     forward<T>(turned_plan(p), grad.data<T>(), filters.get(), nullptr, gx.data<T>());

@@ -36,13 +36,9 @@ struct ConvTable {
   /// Adds the columns back to the planes they came from.
   void (*col2im_f32)(const ConvGeometry& g, const ConvTile& tile, std::int64_t channels, const float* col, float* x);
   void (*col2im_f64)(const ConvGeometry& g, const ConvTile& tile, std::int64_t channels, const double* col, double* x);
-  /// One plane with one filter: out = bias + filter * x, x += filter^T * g, and filter slopes += g * x.
-  void (*plane_f32)(const ConvGeometry& g, const float* x, const float* filter, float bias, bool add, float* out);
-  void (*plane_f64)(const ConvGeometry& g, const double* x, const double* filter, double bias, bool add, double* out);
+  /// Slopes of one plane from those of its output under one filter: x += filter^T * slope.
   void (*plane_back_f32)(const ConvGeometry& g, const float* slope, const float* filter, float* x);
   void (*plane_back_f64)(const ConvGeometry& g, const double* slope, const double* filter, double* x);
-  void (*plane_taps_f32)(const ConvGeometry& g, const float* slope, const float* x, float* filter);
-  void (*plane_taps_f64)(const ConvGeometry& g, const double* slope, const double* x, double* filter);
 };
 TP_DECLARE_TABLE(ConvTable, conv_table)
 

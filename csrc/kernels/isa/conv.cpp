@@ -107,24 +107,6 @@ void col2im(const ConvGeometry& g, const ConvTile& t, int64_t channels, const T*
 // ---- one filter a plane ----------------------------------------------------------------------------------------------
 
 template <class T>
-void plane(const ConvGeometry& g, const T* x, const T* filter, T bias, bool add, T* out) {
-  const int64_t n = g.out_plane();
-  if (!add)
-    for (int64_t i = 0; i < n; ++i) out[i] = bias;
-  const int64_t s = g.stride[2], width = g.out[2];
-  conv_walk::over_taps(g, [=](int64_t line, int64_t at, int64_t tap, Range w) {
-    const T f = filter[tap];
-    T* __restrict to = out + line * width + w.lo;
-    const T* __restrict from = x + at;
-    const int64_t count = w.hi - w.lo;
-    if (s == 1)
-      for (int64_t i = 0; i < count; ++i) to[i] += f * from[i];
-    else
-      for (int64_t i = 0; i < count; ++i) to[i] += f * from[i * s];
-  });
-}
-
-template <class T>
 void plane_back(const ConvGeometry& g, const T* slope, const T* filter, T* x) {
   const int64_t s = g.stride[2], width = g.out[2];
   conv_walk::over_taps(g, [=](int64_t line, int64_t at, int64_t tap, Range w) {
@@ -139,30 +121,14 @@ void plane_back(const ConvGeometry& g, const T* slope, const T* filter, T* x) {
   });
 }
 
-template <class T>
-void plane_taps(const ConvGeometry& g, const T* slope, const T* x, T* filter) {
-  const int64_t s = g.stride[2], width = g.out[2];
-  conv_walk::over_taps(g, [=](int64_t line, int64_t at, int64_t tap, Range w) {
-    const T *a = slope + line * width + w.lo, *b = x + at;
-    if (s == 1)
-      filter[tap] += rows::sum<T>(w.hi - w.lo, [=](int64_t i) { return a[i] * b[i]; });
-    else
-      filter[tap] += rows::sum<T>(w.hi - w.lo, [=](int64_t i) { return a[i] * b[i * s]; });
-  });
-}
-
 }  // namespace
 
 extern const ConvTable conv_table;
 const ConvTable conv_table = {{im2col<uint32_t>, im2col<uint64_t>, im2col<Item16>},
                               col2im<float>,
                               col2im<double>,
-                              plane<float>,
-                              plane<double>,
                               plane_back<float>,
-                              plane_back<double>,
-                              plane_taps<float>,
-                              plane_taps<double>};
+                              plane_back<double>};
 
 }  // namespace TP_ISA
 }  // namespace tp
