@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorplay as tp
 
-from .inputs import Sample
+from .inputs import COMPLEX, FLOATS, INTEGERS, Sample
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ class Op:
             place = getattr(place, part)
         return getattr(place, self.name)
 
+    @property
+    def unchecked_derivative(self) -> str:
+        """Why differences say nothing here: `skip` names grad, or an argument or result that is not free."""
+        names = {"grad", *(a[0] for f in self.forms for a in f.args), *(r for f in self.forms for r in f.results)}
+        return next((why for k, why in self.skip.items() if k in names), "")
+
     def allows(self, dtype: str) -> bool:
         return not self.dtypes or dtype in self.dtypes
 
@@ -76,7 +82,9 @@ def tensor(value: Any, dtype: Any = None) -> Any:
 
 
 def call(op: Op, s: Sample, given: dict[str, Any]) -> Any:
-    """The op on named arguments, positional ones by position."""
+    """The op on named arguments, positional ones by position. What it draws is the same at every call."""
+    tp.manual_seed(0)
+    given = plain(s, given)
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for name, _, *rest in s.form.args:
@@ -87,6 +95,15 @@ def call(op: Op, s: Sample, given: dict[str, Any]) -> Any:
         else:
             positional.append(given[name])
     return op.function(*positional, **named)
+
+
+def plain(s: Sample, given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as the op takes them: names of dtypes become dtypes."""
+    names = {**INTEGERS, **FLOATS, **COMPLEX}
+    types = {a[0]: a[1] for a in s.form.args}
+    return {
+        k: getattr(tp, names[v]) if types[k].startswith("dtype") and isinstance(v, str) else v for k, v in given.items()
+    }
 
 
 def results(value: Any) -> list[Any]:

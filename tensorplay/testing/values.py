@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorplay as tp
 
-from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, reference, samples
+from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, reference, reference_or_none, samples
 from .rows import Op, array, call, compare, results, tensor
 
 
@@ -37,7 +37,13 @@ def check_layouts(op: Op) -> None:
         plain = [array(r) for r in results(call(op, s, {k: tensor(v) for k, v in s.given.items()}))]
         for what, layout in (("transposed", _transposed), ("stepped", _stepped), ("reversed", _reversed)):
             given = {k: layout(v) if isinstance(v, np.ndarray) else tensor(v) for k, v in s.given.items()}
-            for got, want in zip(results(call(op, s, given)), plain, strict=True):
+            try:
+                out = results(call(op, s, given))
+            except RuntimeError:
+                if op.view_of is None:
+                    raise
+                continue  # this memory has no such view, and the op said so
+            for got, want in zip(out, plain, strict=True):
                 np.testing.assert_allclose(
                     array(got), want, rtol=1e-12, atol=1e-12, err_msg=f"{op.name}: {what} {s.text}"
                 )
@@ -82,7 +88,7 @@ def check_dtypes(op: Op) -> None:
             except TypeError as e:
                 assert not op.dtypes and op.name in str(e), f"{op.name} on {name}: {e}"
                 continue  # its formula has no form for the type
-            want = reference(op, s)
+            want = reference_or_none(op, s)
             if want is not None and name not in ("u8", "i8", "i16", "i32", "bool"):
                 compare(op, got, want, f"on {name}", name if name not in INTEGERS else "f32")
             promised = _promised(op, name)
