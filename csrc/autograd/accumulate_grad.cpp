@@ -24,7 +24,7 @@ bool plain(const TensorRef& t) { return !t->requires_grad() && !t->has_tangent()
 bool adds_in_place(const TensorRef& grad, const Storage& g) {
   const Storage& s = grad->storage();
   return plain(grad) && !grad->is_inference() && s.dtype() == g.dtype() && s.sizes() == g.sizes() && s.is_dense() &&
-         !s.block()->read_only;
+      !s.block()->read_only;
 }
 
 }  // namespace

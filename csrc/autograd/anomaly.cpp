@@ -63,7 +63,8 @@ void check_nan(const Node& n, std::span<const GradSlot> grads) {
 void warn_anomaly(const Node& n) {
   std::string where = n.meta() ? n.meta()->anomaly : std::string();
   if (where.empty()) where = "(no forward was recorded: run it inside detect_anomaly() too)";
-  modes::warn(("Error detected in " + n.name() + ". Traceback of forward call that caused the error:\n" + where).c_str());
+  modes::warn(
+      ("Error detected in " + n.name() + ". Traceback of forward call that caused the error:\n" + where).c_str());
 }
 
 }  // namespace tp

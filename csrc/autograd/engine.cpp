@@ -135,7 +135,8 @@ class Pass final : public PassBase {
 
   void enter(Node& n, PassState& s) {
     s.flags |= kWalked;
-    if (!n.is_accumulator() && n.sequence_nr() >= lowest_) states_.work().frames.push_back({&n, n.next_edges(), 0, 0, false});
+    if (!n.is_accumulator() && n.sequence_nr() >= lowest_)
+      states_.work().frames.push_back({&n, n.next_edges(), 0, 0, false});
   }
 
   /// Marks the nodes on a way from the roots to the inputs; only they run. Children before parents, without recursion.
@@ -240,7 +241,8 @@ class Pass final : public PassBase {
     const std::uint32_t outputs = n.num_outputs();
     TakenSlots taken(std::exchange(s.slots, nullptr), outputs);
     const std::span<GradSlot> slots = taken.all();
-    const bool simple = !n.meta() && !(s.flags >> kCaptureShift) && slots.size() == 1 && !slots[0].tensor && !create_graph_;
+    const bool simple =
+        !n.meta() && !(s.flags >> kCaptureShift) && slots.size() == 1 && !slots[0].tensor && !create_graph_;
     if (TP_LIKELY(simple)) {
       tick(slots[0].value.numel());
       if (n.is_accumulator()) {
@@ -354,7 +356,8 @@ std::vector<TensorRef> Engine::run(const Request& request) {
     if (!request.roots[i].node)
       runtime_error("element ", i, " of tensors does not require grad and does not have a grad_fn");
   if (running_pass && running_pass->buffers_exposed)
-    runtime_error("backward: a nested backward() or grad() cannot run after input_grad_buffers was read; run it before");
+    runtime_error(
+        "backward: a nested backward() or grad() cannot run after input_grad_buffers was read; run it before");
   if (InNode::available()) return run_pass<InNode>(request);
   return run_pass<InTable>(request);
 }
@@ -378,7 +381,8 @@ TensorRef Engine::input_buffer(std::size_t i) {
   const std::span<Edge> edges = pass->node->next_edges();
   if (i >= edges.size() || !edges[i].node) return nullptr;
   GradSlot* slot = pass->slot_of(edges[i]);
-  if (!slot || slot->tensor || !slot->value.defined() || !slot->value.unique() || !slot->value.is_dense()) return nullptr;
+  if (!slot || slot->tensor || !slot->value.defined() || !slot->value.unique() || !slot->value.is_dense())
+    return nullptr;
   pass->buffers_exposed = true;
   return TensorImpl::make(slot->value);
 }

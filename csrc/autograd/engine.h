@@ -18,13 +18,14 @@ struct EngineOps {
   TensorRef (*cast_graph)(const TensorRef& g, Dtype dtype) = nullptr;
   TensorRef (*clone_graph)(const TensorRef& g) = nullptr;
   TensorRef (*contiguous_graph)(const TensorRef& t) = nullptr;
-  TensorRef (*as_strided_graph)(const TensorRef& t, const Shape& sizes, const Strides& strides, std::int64_t offset) = nullptr;
+  TensorRef (*as_strided_graph)(const TensorRef& t, const Shape& sizes, const Strides& strides,
+                                std::int64_t offset) = nullptr;
   /// A copy of `into` whose elements at that geometry are those of `src`.
   TensorRef (*as_strided_scatter_graph)(const TensorRef& into, const TensorRef& src, const Shape& sizes,
                                         const Strides& strides, std::int64_t offset) = nullptr;
   /// Zeros of a contiguous base with a strided view's gradient added in; overlapping elements add up.
-  TensorRef (*as_strided_backward_graph)(const TensorRef& g, const Shape& base, const Shape& sizes, const Strides& strides,
-                                         std::int64_t offset) = nullptr;
+  TensorRef (*as_strided_backward_graph)(const TensorRef& g, const Shape& base, const Shape& sizes,
+                                         const Strides& strides, std::int64_t offset) = nullptr;
   void (*copy_graph)(const TensorRef& into, const TensorRef& from) = nullptr;  // in place, recorded
   TensorRef (*view_as_real_graph)(const TensorRef& t) = nullptr;
   TensorRef (*view_as_complex_graph)(const TensorRef& t) = nullptr;
@@ -36,7 +37,8 @@ class TP_API Engine {
   struct Request {
     std::span<const Edge> roots;
     std::span<const TensorRef> seeds;       // one per root; null: ones, where the root has one real element
-    std::span<const TensorRef> root_tensors = {};   // for sizes and dtypes of seeds; empty or null entries: the node says
+    // For sizes and dtypes of seeds; empty or null entries: the node says.
+    std::span<const TensorRef> root_tensors = {};
     std::span<const Edge> inputs;           // empty: accumulate into every reachable leaf
     bool keep_graph = false;
     bool create_graph = false;

@@ -21,7 +21,8 @@ void Hook::on_accumulated(const TensorRef&) {}
 std::string Hook::name() const { return "hook"; }
 
 Node::~Node() {
-  if (TP_UNLIKELY(meta_ != nullptr) && meta_->host_metadata && host_metadata_free) host_metadata_free(meta_->host_metadata);
+  if (TP_UNLIKELY(meta_ != nullptr) && meta_->host_metadata && host_metadata_free)
+    host_metadata_free(meta_->host_metadata);
 }
 
 void Node::take_links(std::vector<NodeBase*>& out) {

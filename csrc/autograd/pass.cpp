@@ -80,9 +80,11 @@ GradSlot PassBase::seed(std::size_t i) {
       runtime_error("Mismatch in shape: grad_output[", i, "] has a shape of ", given->sizes(), " and output[", i,
                     "] has a shape of ", like.sizes(), ".");
     if (is_complex(like.dtype()) != is_complex(given->dtype()))
-      runtime_error("For complex Tensors, both grad_output and output are required to have the same dtype. "
-                    "Mismatch in dtype: grad_output[", i, "] has a dtype of ", dtype_name(given->dtype()), " and output[", i,
-                    "] has a dtype of ", dtype_name(like.dtype()), ".");
+      runtime_error(
+          "For complex Tensors, both grad_output and output are required to have the same dtype. "
+          "Mismatch in dtype: grad_output[",
+          i, "] has a dtype of ", dtype_name(given->dtype()), " and output[", i, "] has a dtype of ",
+          dtype_name(like.dtype()), ".");
     if (given->dtype() != like.dtype()) given = engine_ops.cast_graph(given, like.dtype());
   }
   return to_slot(std::move(given));
@@ -252,7 +254,8 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
   }
 }
 
-bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t wanted, std::uint32_t flags, SlotVec& grads) {
+bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t wanted, std::uint32_t flags,
+                             SlotVec& grads) {
   NodeMeta* meta = n.meta();
   if (meta && !meta->tensor_hooks.empty()) tensor_hooks(n, slots);
   if (flags >> kCaptureShift) capture(n, slots, flags);

@@ -12,26 +12,29 @@ std::unique_ptr<PackedValue> (*pack_saved)(const TensorRef& t) = nullptr;
 PackedValue::~PackedValue() = default;
 
 void freed_error(const Node& node, const char* slot) {
-  runtime_error(node.name(),
-                ": Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed): its saved values have already been freed, '",
-                slot,
-                "' among them. Saved intermediate values of the graph are freed when you call .backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-                "you need to access saved tensors after calling backward.");
+  runtime_error(
+      node.name(),
+      ": Trying to backward through the graph a second time (or directly access saved tensors after they have "
+      "already been freed): its saved values have already been freed, '",
+      slot,
+      "' among them. Saved intermediate values of the graph are freed when you call .backward() or "
+      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+      "you need to access saved tensors after calling backward.");
 }
 
 void SavedValue::version_failed(const Node& node, const char* slot) const {
-  runtime_error(node.name(),
-                ": one of the variables needed for gradient computation has been modified by an inplace operation: saved '",
-                slot, "' ", value_.sizes(), " is at version ", value_.version(), ", expected ", version_,
-                "; clone it before changing it");
+  runtime_error(
+      node.name(),
+      ": one of the variables needed for gradient computation has been modified by an inplace operation: saved '", slot,
+      "' ", value_.sizes(), " is at version ", value_.version(), ", expected ", version_,
+      "; clone it before changing it");
 }
 
 void SavedValue::save(const TensorRef& t) {
   if (TP_UNLIKELY(t->is_inference()))
     runtime_error(
-        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and "
+        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
+        "and "
         "use it in autograd.");
   released_ = false;
   if (TP_UNLIKELY(modes::any(modes::kSavedHooks)) && pack_saved) {

@@ -27,8 +27,8 @@ class TP_API SavedValue {
   /// Held something once and was freed.
   bool released() const { return released_; }
   bool plain() const { return !extra_; }
-  void save(const TensorRef& t);              // an input or an intermediate
-  void save_output(const TensorRef& t);       // an output: only its memory, so that no cycle arises
+  void save(const TensorRef& t);  // an input or an intermediate
+  void save_output(const TensorRef& t);  // an output: only its memory, so that no cycle arises
   void save(const Storage& s) {
     value_ = s;
     version_ = s.version();

@@ -7,7 +7,9 @@ namespace tp {
 namespace {
 Dtype g_default_float = Dtype::F32;
 
-int float_width(Dtype d) { return d == Dtype::F64 || d == Dtype::C128 ? 2 : d == Dtype::F32 || d == Dtype::C64 ? 1 : 0; }
+int float_width(Dtype d) {
+  return d == Dtype::F64 || d == Dtype::C128 ? 2 : d == Dtype::F32 || d == Dtype::C64 ? 1 : 0;
+}
 
 Dtype promote_integers(Dtype a, Dtype b) {
   if (is_signed(a) == is_signed(b)) return item_size(a) >= item_size(b) ? a : b;
@@ -46,7 +48,8 @@ Dtype promote_types(Dtype a, Dtype b) {
 
 bool can_cast(Dtype from, Dtype to) {
   if (category(from) > category(to)) return false;
-  return !(is_integral(from) && is_signed(from) && category(from) == Category::Integer && is_integral(to) && !is_signed(to));
+  return !(is_integral(from) && is_signed(from) && category(from) == Category::Integer && is_integral(to) &&
+           !is_signed(to));
 }
 
 Dtype default_float() { return g_default_float; }
@@ -61,8 +64,10 @@ Dtype Promotion::result() const {
     if (!lower.used) return higher;
     Dtype low = lower.dtype;
     if (lower_is_number) {  // a Python number brings its category in the default width
-      if (is_complex(low)) low = complex_dtype(higher.used ? higher.dtype : default_float());
-      else if (is_float(low)) low = default_float();
+      if (is_complex(low))
+        low = complex_dtype(higher.used ? higher.dtype : default_float());
+      else if (is_float(low))
+        low = default_float();
     }
     if (!higher.used) return {low, true};
     if (category(higher.dtype) >= category(low)) return higher;

@@ -27,13 +27,13 @@ struct DtypeInfo {
   std::string_view name;
 };
 inline constexpr DtypeInfo kDtypeInfo[kNumDtypes] = {
-    {1, Category::Bool, Compute::B8, false, "bool"},         {1, Category::Integer, Compute::I32, false, "uint8"},
-    {1, Category::Integer, Compute::I32, true, "int8"},      {2, Category::Integer, Compute::I32, true, "int16"},
-    {4, Category::Integer, Compute::I32, true, "int32"},     {8, Category::Integer, Compute::I64, true, "int64"},
-    {2, Category::Integer, Compute::I32, false, "uint16"},   {4, Category::Integer, Compute::I64, false, "uint32"},
-    {8, Category::Integer, Compute::U64, false, "uint64"},   {2, Category::Float, Compute::F32, true, "float16"},
-    {2, Category::Float, Compute::F32, true, "bfloat16"},    {4, Category::Float, Compute::F32, true, "float32"},
-    {8, Category::Float, Compute::F64, true, "float64"},     {8, Category::Complex, Compute::C64, true, "complex64"},
+    {1, Category::Bool, Compute::B8, false, "bool"},           {1, Category::Integer, Compute::I32, false, "uint8"},
+    {1, Category::Integer, Compute::I32, true, "int8"},        {2, Category::Integer, Compute::I32, true, "int16"},
+    {4, Category::Integer, Compute::I32, true, "int32"},       {8, Category::Integer, Compute::I64, true, "int64"},
+    {2, Category::Integer, Compute::I32, false, "uint16"},     {4, Category::Integer, Compute::I64, false, "uint32"},
+    {8, Category::Integer, Compute::U64, false, "uint64"},     {2, Category::Float, Compute::F32, true, "float16"},
+    {2, Category::Float, Compute::F32, true, "bfloat16"},      {4, Category::Float, Compute::F32, true, "float32"},
+    {8, Category::Float, Compute::F64, true, "float64"},       {8, Category::Complex, Compute::C64, true, "complex64"},
     {16, Category::Complex, Compute::C128, true, "complex128"}};
 }  // namespace detail
 

@@ -25,7 +25,8 @@ void set_deterministic(bool on, bool warn_only) {
 }
 void require_deterministic(const char* op) {
   if (!g_deterministic) return;
-  std::string m = std::string(op) + ": has no deterministic implementation, and use_deterministic_algorithms(True) is set";
+  std::string m =
+      std::string(op) + ": has no deterministic implementation, and use_deterministic_algorithms(True) is set";
   if (!g_warn_only) runtime_error(m);
   warn(m.c_str());
 }

@@ -93,7 +93,8 @@ bool Storage::is_dense() const {
   Dims order;
   for (int i = 0; i < dim(); ++i)
     if (sizes_[i] != 1) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return strides_[int(a)] < strides_[int(b)]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::int64_t a, std::int64_t b) { return strides_[int(a)] < strides_[int(b)]; });
   std::int64_t step = 1;
   for (std::int64_t i : order) {
     if (strides_[int(i)] != step) return false;
@@ -127,7 +128,8 @@ Storage empty(const Shape& sizes, Dtype dtype) {
     zero |= v == 0;
     overflow |= __builtin_mul_overflow(bytes, v ? v : 1, &bytes);
   }
-  if (TP_UNLIKELY(overflow && !zero)) fail(ErrorKind::Memory, "allocation of a tensor of sizes ", sizes, " failed: its byte count overflows");
+  if (TP_UNLIKELY(overflow && !zero))
+    fail(ErrorKind::Memory, "allocation of a tensor of sizes ", sizes, " failed: its byte count overflows");
   return Storage(make_block(zero ? 0 : std::size_t(bytes)), dtype, sizes);
 }
 

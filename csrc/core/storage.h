@@ -40,11 +40,16 @@ TP_API BlockRef alias_block(const BlockRef& block);
 class Storage {
  public:
   Storage() noexcept {}
-  Storage(BlockRef block, Dtype dtype, Shape sizes) : block_(std::move(block)), sizes_(std::move(sizes)), dtype_(dtype) {
+  Storage(BlockRef block, Dtype dtype, Shape sizes)
+      : block_(std::move(block)), sizes_(std::move(sizes)), dtype_(dtype) {
     set_contiguous();
   }
   Storage(BlockRef block, Dtype dtype, Shape sizes, Strides strides, std::int64_t offset)
-      : block_(std::move(block)), offset_(offset), sizes_(std::move(sizes)), strides_(std::move(strides)), dtype_(dtype) {
+      : block_(std::move(block)),
+        offset_(offset),
+        sizes_(std::move(sizes)),
+        strides_(std::move(strides)),
+        dtype_(dtype) {
     update_flags();
   }
 
@@ -83,7 +88,8 @@ class Storage {
   }
   /// Whether two handles cover exactly the same elements in the same order.
   bool same_view(const Storage& o) const {
-    return block_ == o.block_ && offset_ == o.offset_ && dtype_ == o.dtype_ && sizes_ == o.sizes_ && strides_ == o.strides_;
+    return block_ == o.block_ && offset_ == o.offset_ && dtype_ == o.dtype_ && sizes_ == o.sizes_ &&
+        strides_ == o.strides_;
   }
   void reset() { *this = Storage(); }
   /// Lets go of the memory; sizes and dtype stay readable.

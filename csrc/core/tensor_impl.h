@@ -49,7 +49,7 @@ struct ViewMeta {
   TensorRef base;  // the root, never itself a view
   ViewKind kind = ViewKind::Plain;
   std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for; older than the base's history: stale
-  const char* op = "";             // the op that made the view, for messages
+  const char* op = "";  // the op that made the view, for messages
   static void* operator new(std::size_t n) { return memory::small_alloc(n); }
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
@@ -59,12 +59,12 @@ struct TP_API AutogradMeta {
   TensorRef grad;
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
-  TensorRef tangent;        // forward mode; belongs to the open dual level
-  AutogradMeta* next_dual = nullptr;   // chain of all that carry a tangent, so that leaving the level clears them
+  TensorRef tangent;  // forward mode; belongs to the open dual level
+  AutogradMeta* next_dual = nullptr;  // chain of all that carry a tangent, so that leaving the level clears them
   AutogradMeta** prev_dual = nullptr;
-  std::uint32_t history_version = 0;   // base of views: version of the memory when its history last moved
+  std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
   bool retains_grad = false;
-  bool has_grad_dtype = false;   // grad_dtype was set (any_grad_dtype: to None)
+  bool has_grad_dtype = false;  // grad_dtype was set (any_grad_dtype: to None)
   bool any_grad_dtype = false;
   Dtype grad_dtype = Dtype::F32;
 

@@ -21,7 +21,8 @@ Storage as_strided_backward(const OpSchema& op, const Storage& grad, const Dims&
         Dims order;
         for (int i = 0; i < size.size(); ++i)
           if (size[i] != 1) order.push_back(i);
-        std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return stride[int(a)] < stride[int(b)]; });
+        std::sort(order.begin(), order.end(),
+                  [&](std::int64_t a, std::int64_t b) { return stride[int(a)] < stride[int(b)]; });
         std::int64_t reach = 1;
         for (std::int64_t i : order) {
           if (stride[int(i)] < reach) return false;

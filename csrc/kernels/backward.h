@@ -12,7 +12,7 @@ namespace tp::kernels {
 /// Overlapping elements add up, so any geometry is right.
 // kernel: as_strided_backward
 TP_API Storage as_strided_backward(const OpSchema& op, const Storage& grad, const Dims& input_size, const Dims& size,
-                                const Dims& stride, std::optional<std::int64_t> storage_offset);
+                                   const Dims& stride, std::optional<std::int64_t> storage_offset);
 // kernel: masked_select_backward
 TP_API Storage masked_select_backward(const OpSchema& op, const Storage& grad, const Storage& mask, const Dims& size);
 // kernel: sum_to

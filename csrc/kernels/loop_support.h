@@ -72,7 +72,7 @@ TP_MATH bool isneginf(T x) {
 
 // The sign of an integer: sgn and sign are one function on real types.
 template <class T>
-  requires __is_same(T, bool) || __is_same(T, int32_t) || __is_same(T, int64_t) || __is_same(T, uint64_t)
+  requires(__is_same(T, bool) || __is_same(T, int32_t) || __is_same(T, int64_t) || __is_same(T, uint64_t))
 TP_MATH T sgn(T x) {
   return sign(x);
 }

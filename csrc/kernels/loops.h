@@ -34,7 +34,7 @@ inline const LoopSet* pick(const LoopSet* baseline, const LoopSet* avx2, const L
 
 /// `TP_DECLARE_LOOPS(unary)` at namespace tp scope, then `TP_PICK_LOOPS(unary)` as the initialiser of a static table pointer.
 #if defined(TP_HAVE_AVX512) && defined(TP_HAVE_AVX2)
-#define TP_DECLARE_LOOPS(shard)                               \
+#define TP_DECLARE_LOOPS(shard)                                \
   namespace baseline { extern const LoopSet shard##_loops[]; } \
   namespace avx2 { extern const LoopSet shard##_loops[]; }     \
   namespace avx512 { extern const LoopSet shard##_loops[]; }

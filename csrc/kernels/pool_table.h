@@ -9,7 +9,7 @@ namespace tp {
 
 template <class T>
 struct PoolLoops {
-  /// Largest value of each window and its position in the plane; room: out_plane() integers.
+  /// Largest value of each window and its position in the plane; room: twice out[2] integers.
   void (*max)(const ConvGeometry& g, const T* x, T* out, std::int64_t* at, std::int32_t* room);
   /// Sums of the windows' elements inside the plane.
   void (*sum)(const ConvGeometry& g, const T* x, T* out);

@@ -80,7 +80,9 @@ void sort_items(std::vector<Item<K>>& a, std::vector<Item<K>>& b, std::size_t n)
 /// The k smallest items in no order, ties going to the lower position: candidates below a threshold that tightens.
 template <class K>
 void select_items(const K* keys, std::size_t n, std::size_t k, std::vector<Item<K>>& out) {
-  const auto before = [](const Item<K>& x, const Item<K>& y) { return x.key < y.key || (x.key == y.key && x.at < y.at); };
+  const auto before = [](const Item<K>& x, const Item<K>& y) {
+    return x.key < y.key || (x.key == y.key && x.at < y.at);
+  };
   out.clear();
   K threshold = ~K(0);
   const std::size_t room = std::max<std::size_t>(2 * k, 1024);
@@ -130,9 +132,9 @@ void gather_bytes(char* to, std::int64_t to_step, const char* from, std::int64_t
 
 struct Job {
   Storage keys_source;  // contiguous, of a compute type
-  Storage source;       // contiguous, of the input's dtype
+  Storage source;  // contiguous, of the input's dtype
   Rows in, out;
-  std::int64_t take;    // elements written for each row
+  std::int64_t take;  // elements written for each row
   bool descending;
   Storage values, indices;
 };
@@ -175,13 +177,16 @@ void by_key_type(Dtype d, const F& f) {
 
 /// Checks, output sizes and the parts every row needs. `take` < 0: whole rows.
 Job prepare(const OpSchema& op, const Storage& input, std::int64_t dim, std::int64_t take, bool descending) {
-  if (is_complex(input.dtype())) type_error(op.name, ": complex numbers have no order; input is ", dtype_name(input.dtype()));
+  if (is_complex(input.dtype()))
+    type_error(op.name, ": complex numbers have no order; input is ", dtype_name(input.dtype()));
   const int n = input.dim();
   if (dim < -std::max(n, 1) || dim >= std::max(n, 1))
-    index_error(op.name, ": dim ", dim, " out of range for a ", n, "-d tensor (expected ", -std::max(n, 1), "..", std::max(n, 1) - 1, ")");
+    index_error(op.name, ": dim ", dim, " out of range for a ", n, "-d tensor (expected ", -std::max(n, 1), "..",
+                std::max(n, 1) - 1, ")");
   const int d = int(dim < 0 ? dim + n : dim);
   const std::int64_t length = n == 0 ? 1 : input.size(d);
-  if (length >= std::int64_t(1) << 32) value_error(op.name, ": dimension ", d, " has ", length, " elements; at most 2^32 - 1 are supported");
+  if (length >= std::int64_t(1) << 32)
+    value_error(op.name, ": dimension ", d, " has ", length, " elements; at most 2^32 - 1 are supported");
   if (take > length) value_error(op.name, ": k is ", take, " but dimension ", d, " has ", length, " elements");
   if (take < 0) take = length;
   Job job;
@@ -218,7 +223,8 @@ std::array<Storage, 2> sort(const OpSchema& op, const Storage& input, std::int64
   return {std::move(job.values), std::move(job.indices)};
 }
 
-std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64_t k, std::int64_t dim, bool largest, bool) {
+std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64_t k, std::int64_t dim, bool largest,
+                            bool) {
   if (k < 0) value_error(op.name, ": k must not be negative, got ", k);
   Job job = prepare(op, input, dim, k, largest);
   if (k == 0) return {std::move(job.values), std::move(job.indices)};

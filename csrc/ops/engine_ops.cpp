@@ -19,7 +19,8 @@ TensorRef cast(const TensorRef& input, Dtype dtype);
 TensorRef clone(const TensorRef& input);
 TensorRef contiguous(const TensorRef& input);
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
-TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset);
+TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
+                     std::optional<std::int64_t> storage_offset);
 TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, const Dims& size, const Dims& stride,
                               std::optional<std::int64_t> storage_offset);
 TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
@@ -84,7 +85,8 @@ TensorRef as_strided_backward(const TensorRef& g, const Shape& base, const Shape
   return ops::as_strided_backward(g, base, sizes, strides, offset);
 }
 TensorRef as_real(const TensorRef& t) {
-  if (!ops::view_as_real) not_implemented("view_as_real: not in this catalogue; a view between real and complex needs it");
+  if (!ops::view_as_real)
+    not_implemented("view_as_real: not in this catalogue; a view between real and complex needs it");
   return ops::view_as_real(t);
 }
 TensorRef as_complex(const TensorRef& t) {

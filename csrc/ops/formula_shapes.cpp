@@ -58,12 +58,14 @@ Dims trailing_pads(const Shape& small, const Shape& large) {
 Shape along_shape(const Shape& sizes, const Shape& other, std::int64_t dim) {
   const int n = sizes.size();
   if (other.size() != n)
-    runtime_error("take_along_dim: input has ", n, " dimensions and indices has ", other.size(), "; they must be equal");
+    runtime_error("take_along_dim: input has ", n, " dimensions and indices has ", other.size(),
+                  "; they must be equal");
   const int at = normal_dim("take_along_dim", dim, n);
   Shape out = sizes;
   for (int i = 0; i < n; ++i) {
     if (i == at || sizes[i] == other[i] || other[i] == 1) continue;
-    if (sizes[i] != 1) runtime_error("take_along_dim: sizes ", sizes, " and ", other, " do not broadcast in dimension ", i);
+    if (sizes[i] != 1)
+      runtime_error("take_along_dim: sizes ", sizes, " and ", other, " do not broadcast in dimension ", i);
     out[i] = other[i];
   }
   return out;

@@ -74,7 +74,8 @@ void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar
                       std::initializer_list<const Storage*> operands) {
   if (!outranks(s, operands)) return;
   type_error(schema.name, ": ", argument, " is ", s.is_complex() ? "complex" : "a float", ", the tensors are ",
-             dtype_name((*operands.begin())->dtype()), ": the result does not fit into their memory; convert them first");
+             dtype_name((*operands.begin())->dtype()),
+             ": the result does not fit into their memory; convert them first");
 }
 
 Storage copy_of(const Storage& s) {
@@ -102,7 +103,8 @@ std::vector<Storage> unsaved_storages(Node& node, std::span<const SavedValue> sa
     if (saved[i].saved() || saved[i].released()) out[i] = saved[i].get(node, name);
   return out;
 }
-std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> saved, const char* name, int first_edge) {
+std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> saved, const char* name,
+                                       int first_edge) {
   std::vector<TensorRef> out(saved.size());
   for (std::size_t i = 0; i < saved.size(); ++i)
     if (saved[i].saved() || saved[i].released())

@@ -9,9 +9,7 @@
 #include "core/scalar.h"
 #include "ops/formula.h"
 
-namespace tp {
-class Generator;
-}
+namespace tp { class Generator; }
 
 namespace tp::ops {
 
@@ -85,8 +83,8 @@ V constant(const Scalar& value, Dtype dtype) {
 constexpr std::uint32_t dtype_bit(Dtype d) { return 1u << int(d); }
 inline constexpr std::uint32_t kBoolDtypes = dtype_bit(Dtype::Bool);
 inline constexpr std::uint32_t kIntDtypes = dtype_bit(Dtype::U8) | dtype_bit(Dtype::I8) | dtype_bit(Dtype::I16) |
-                                            dtype_bit(Dtype::I32) | dtype_bit(Dtype::I64) | dtype_bit(Dtype::U16) |
-                                            dtype_bit(Dtype::U32) | dtype_bit(Dtype::U64);
+    dtype_bit(Dtype::I32) | dtype_bit(Dtype::I64) | dtype_bit(Dtype::U16) | dtype_bit(Dtype::U32) |
+    dtype_bit(Dtype::U64);
 inline constexpr std::uint32_t kHalfDtypes = dtype_bit(Dtype::F16) | dtype_bit(Dtype::BF16);
 inline constexpr std::uint32_t kFloatDtypes = dtype_bit(Dtype::F32) | dtype_bit(Dtype::F64);
 inline constexpr std::uint32_t kComplexDtypes = dtype_bit(Dtype::C64) | dtype_bit(Dtype::C128);

@@ -16,7 +16,8 @@ TensorRef zeros_laid_out(const TensorRef& t) {
 }
 
 bool writable(const TensorRef& tangent) {
-  return !(modes::grad_enabled() && tangent->requires_grad() && tangent->is_leaf()) && !tangent->storage().block()->read_only;
+  return !(modes::grad_enabled() && tangent->requires_grad() && tangent->is_leaf()) &&
+      !tangent->storage().block()->read_only;
 }
 
 /// Values saved for the backward of `out` read its tangent too (forward over reverse).
@@ -51,9 +52,10 @@ void set_tangent(const TensorRef& out, TensorRef tangent) {
   if (!dual::current_level())
     runtime_error("Trying to use forward AD outside of a dual level: make_dual and tangents need an open dual_level()");
   if (!(tangent->sizes() == out->sizes()))
-    runtime_error("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                  "supported. Tensor is of size ",
-                  out->sizes(), " while the given forward gradient is of size ", tangent->sizes(), ".");
+    runtime_error(
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+        "supported. Tensor is of size ",
+        out->sizes(), " while the given forward gradient is of size ", tangent->sizes(), ".");
   if (!update || (!out->is_view() && !out->is_viewed())) {
     tell_node(out, tangent);
     dual::attach_tangent(out, std::move(tangent));

@@ -32,14 +32,15 @@ std::int64_t relative_offset(const Geometry& base, const Geometry& view) {
       view.offset * std::int64_t(item_size(view.dtype)) - base.offset * std::int64_t(item_size(base.dtype));
   const std::int64_t end = bytes + extent(view) * std::int64_t(item_size(view.dtype));
   if (bytes < 0 || end > extent(base) * std::int64_t(item_size(base.dtype)))
-    runtime_error("in-place operation on a view that reaches outside its base: its gradient has no place; clone it first");
+    runtime_error(
+        "in-place operation on a view that reaches outside its base: its gradient has no place; clone it first");
   return bytes / std::int64_t(item_size(view.dtype));
 }
 
 /// The part of memory laid out as the base's that the view covers.
 Storage part_of(const Storage& whole, const Geometry& base, const Geometry& view) {
   const std::int64_t offset = relative_offset(base, view) +
-                              whole.offset() * std::int64_t(item_size(whole.dtype())) / std::int64_t(item_size(view.dtype));
+      whole.offset() * std::int64_t(item_size(whole.dtype())) / std::int64_t(item_size(view.dtype));
   return Storage(whole.block(), view.dtype, view.sizes, view.strides, offset);
 }
 
@@ -113,7 +114,8 @@ TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry&
     view = real_geometry(view);
     offset *= 2;
   }
-  TensorRef out = engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, into->storage().offset() + offset);
+  TensorRef out =
+      engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, into->storage().offset() + offset);
   return both && is_complex(base.dtype) ? engine_ops.view_as_complex_graph(out) : out;
 }
 
@@ -213,7 +215,8 @@ GraphGradVec CopySlices::apply_for_graph(std::span<const TensorRef> grad_outputs
   GraphGradVec grads = fn_->apply_for_graph({&slice, 1});
   grads.resize(edges_.size());
   if (wants(0)) {
-    TensorRef part = grads[0] ? in_dtype(grads[0], view_.dtype) : TensorImpl::make(zeros_storage(view_.sizes, view_.dtype));
+    TensorRef part =
+        grads[0] ? in_dtype(grads[0], view_.dtype) : TensorImpl::make(zeros_storage(view_.sizes, view_.dtype));
     grads[0] = to_base(flat_put(flat, part, base_, view_), base_);
   }
   return grads;
@@ -318,7 +321,8 @@ void raise_view_kind(const TensorRef& t, bool indirect) {
   const char* what = indirect ? "its base or another view of its base has been" : "is being";
   std::string m;
   if (Node* fn = static_cast<Node*>(t->grad_fn_raw()))
-    m = "Output " + std::to_string(t->output_nr()) + " of " + fn->name() + " is a view and " + what + " modified inplace.";
+    m = "Output " + std::to_string(t->output_nr()) + " of " + fn->name() + " is a view and " + what +
+        " modified inplace.";
   else if (v.kind == ViewKind::NoGradMode)
     m = std::string("A view was created in no_grad mode and ") + what + " modified inplace with grad mode enabled.";
   else
@@ -329,13 +333,15 @@ void raise_view_kind(const TensorRef& t, bool indirect) {
            "views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
       break;
     case ViewKind::NoGradMode:
-      m += " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+      m += " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+           "moving "
            "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
            "tracked) or both outside (if you want the inplace to be tracked).";
       break;
     default:
       m += " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-           "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+           "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+           "leading "
            "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
            "Function.";
   }

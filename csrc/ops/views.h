@@ -29,7 +29,9 @@ class AsStridedBackward final : public Node {
 
  private:
   /// As old as the history it stands for, so that no node is older than what it points to. Accumulators have no age.
-  static std::uint64_t age(const Edge& to) { return to.node && !to.node->is_accumulator() ? to.node->sequence_nr() : 0; }
+  static std::uint64_t age(const Edge& to) {
+    return to.node && !to.node->is_accumulator() ? to.node->sequence_nr() : 0;
+  }
   Geometry base_, view_;
   Edge edge_;
 };

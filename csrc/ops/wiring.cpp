@@ -27,7 +27,8 @@ void note_forward(Node& node) {
   // A node made while a backward runs (double backward) also names the node whose backward made it.
   if (const Node* parent = Engine::current_node()) {
     where += "\nThis ran in the backward of " + parent->name() + ".";
-    if (parent->meta() && !parent->meta()->anomaly.empty()) where += " Its forward ran here:\n" + parent->meta()->anomaly;
+    if (parent->meta() && !parent->meta()->anomaly.empty())
+      where += " Its forward ran here:\n" + parent->meta()->anomaly;
   }
   node.ensure_meta().anomaly = std::move(where);
 }
@@ -44,9 +45,10 @@ bool overlaps_itself(const Storage& s) {
 void check_writable(const OpSchema& schema, const TensorRef& t) {
   const Storage& s = t->storage();
   if (TP_UNLIKELY(t->is_inference()) && !modes::any(modes::kInference))
-    runtime_error(schema.name,
-                  "_: Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
-                  "normal tensor before doing inplace update.");
+    runtime_error(
+        schema.name,
+        "_: Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
+        "normal tensor before doing inplace update.");
   if (TP_UNLIKELY(s.block() && s.block()->read_only))
     runtime_error(schema.name, "_: the memory of this tensor is read-only; clone() it before writing");
   if (TP_UNLIKELY(!s.is_contiguous()) && overlaps_itself(s) && s.numel() > 0)
@@ -63,17 +65,20 @@ void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record)
   t->clear_reshaped();
   if (!will_record) return;
   if (!is_differentiable(t->dtype()))
-    runtime_error(schema.name, "_: the result requires grad and cannot be written into a tensor of ", dtype_name(t->dtype()));
+    runtime_error(schema.name, "_: the result requires grad and cannot be written into a tensor of ",
+                  dtype_name(t->dtype()));
   if (TP_UNLIKELY(t->is_view())) {
     const ViewMeta& v = *t->meta()->view;
     if (v.kind != ViewKind::Plain) raise_view_kind(t, false);
     if (v.base->is_leaf() && v.base->requires_grad())
-      runtime_error(schema.name, "_: a view of a leaf Variable that requires grad is being used in an in-place operation.");
+      runtime_error(schema.name,
+                    "_: a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
   if (t->requires_grad() && t->is_leaf())
-    runtime_error(schema.name,
-                  "_: a leaf Variable that requires grad is being used in an in-place operation. Use no_grad() for an update, "
-                  "or the out-of-place form to record one.");
+    runtime_error(
+        schema.name,
+        "_: a leaf Variable that requires grad is being used in an in-place operation. Use no_grad() for an update, "
+        "or the out-of-place form to record one.");
 }
 
 void finish_inplace(const TensorRef& t, NodeRef node) {
@@ -90,21 +95,23 @@ void check_out(const OpSchema& schema, const TensorRef& out, std::initializer_li
   bool any = out->requires_grad();
   for (const TensorRef* t : inputs) any |= *t && (*t)->requires_grad();
   if (any)
-    runtime_error(schema.name,
-                  "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                  "requires grad.");
+    runtime_error(
+        schema.name,
+        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad.");
 }
 
 void write_out(const OpSchema& schema, const TensorRef& out, const Storage& result) {
   if (!can_cast(result.dtype(), out->dtype()))
-    runtime_error(schema.name, ": result type ", dtype_name(result.dtype()), " can't be cast to the desired output type ",
-                  dtype_name(out->dtype()));
+    runtime_error(schema.name, ": result type ", dtype_name(result.dtype()),
+                  " can't be cast to the desired output type ", dtype_name(out->dtype()));
   if (!(out->sizes() == result.sizes())) {
     if (out->numel() != 0)
-      modes::warn((std::string(schema.name) +
-                   ": an output with one or more elements was resized since its sizes did not match; reuse an out= tensor "
-                   "only for results of the same sizes, or empty it first")
-                      .c_str());
+      modes::warn(
+          (std::string(schema.name) +
+           ": an output with one or more elements was resized since its sizes did not match; reuse an out= tensor "
+           "only for results of the same sizes, or empty it first")
+              .c_str());
     const std::size_t bytes = std::size_t(result.numel()) * item_size(out->dtype());
     const BlockRef& block = out->storage().block();
     if (bytes <= block->nbytes && block->owner == nullptr)

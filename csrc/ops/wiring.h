@@ -79,9 +79,9 @@ TP_API TensorRef primal(const TensorRef& t);
 TP_API TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef& u)>& vjp,
                                       std::span<const TensorRef> tangents);
 /// The same for several results; null where a result has no tangent (integers).
-TP_API std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
-                                                   const std::function<GraphGradVec(std::span<const TensorRef> us)>& vjp,
-                                                   std::span<const TensorRef> tangents);
+TP_API std::vector<TensorRef> tangent_by_transpose(
+    std::span<const TensorRef> outs, const std::function<GraphGradVec(std::span<const TensorRef> us)>& vjp,
+    std::span<const TensorRef> tangents);
 
 /// Autocast: `t` in the dtype the schema's policy asks for (itself when nothing is to be done).
 TP_API TensorRef autocast(const OpSchema& schema, const TensorRef& t);

@@ -147,8 +147,10 @@ const char* expected_of(Kind k) {
     case Kind::OptStr: return "str or None";
     case Kind::Dtype: return "a tensorplay dtype";
     case Kind::OptDtype: return "a tensorplay dtype or None";
-    case Kind::Device: case Kind::OptDevice: return "a device";
-    case Kind::Generator: case Kind::OptGenerator: return "a Generator or None";
+    case Kind::Device:
+    case Kind::OptDevice: return "a device";
+    case Kind::Generator:
+    case Kind::OptGenerator: return "a Generator or None";
     case Kind::Any: return "any value";
   }
   return "";
@@ -166,7 +168,7 @@ bool is_real(PyObject* o) {
 }
 bool is_dtype_like(PyObject* o) {
   return is_dtype(o) || o == (PyObject*)&PyFloat_Type || o == (PyObject*)&PyLong_Type || o == (PyObject*)&PyBool_Type ||
-         o == (PyObject*)&PyComplex_Type;
+      o == (PyObject*)&PyComplex_Type;
 }
 template <class F>
 bool sequence_of(PyObject* o, F&& item) {
@@ -179,30 +181,50 @@ bool sequence_of(PyObject* o, F&& item) {
 bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
   const auto optional = [o] { return o == Py_None; };
   switch (spec.params[i].kind) {
-    case Kind::OptTensor: if (optional()) return true; [[fallthrough]];
+    case Kind::OptTensor:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Tensor:
-      return is_tensor(o) || (spec.tensors >= 2 && !spec.params[i].keyword_only && (number_kind(o) != Number::None || is_numpy_array(o)));
+      return is_tensor(o) ||
+          (spec.tensors >= 2 && !spec.params[i].keyword_only && (number_kind(o) != Number::None || is_numpy_array(o)));
     case Kind::TensorList: return sequence_of(o, is_tensor);
     case Kind::OptTensorList: return sequence_of(o, [](PyObject* t) { return t == Py_None || is_tensor(t); });
-    case Kind::OptScalar: if (optional()) return true; [[fallthrough]];
+    case Kind::OptScalar:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Scalar: return is_scalar(o);
-    case Kind::OptInt: if (optional()) return true; [[fallthrough]];
+    case Kind::OptInt:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Int: return is_int_like(o);
-    case Kind::OptIntList: if (optional()) return true; [[fallthrough]];
+    case Kind::OptIntList:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::IntList: return is_int_like(o) || sequence_of(o, is_int_like);
-    case Kind::OptFloat: if (optional()) return true; [[fallthrough]];
+    case Kind::OptFloat:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Float: return is_real(o);
-    case Kind::OptFloatList: if (optional()) return true; [[fallthrough]];
+    case Kind::OptFloatList:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::FloatList: return sequence_of(o, is_real);
-    case Kind::OptBool: if (optional()) return true; [[fallthrough]];
+    case Kind::OptBool:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Bool: return is_bool(o);
-    case Kind::OptStr: if (optional()) return true; [[fallthrough]];
+    case Kind::OptStr:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Str: return PyUnicode_Check(o);
-    case Kind::OptDtype: if (optional()) return true; [[fallthrough]];
+    case Kind::OptDtype:
+      if (optional()) return true;
+      [[fallthrough]];
     case Kind::Dtype: return is_dtype_like(o);
-    case Kind::Device: case Kind::OptDevice:
-      return o == Py_None || PyUnicode_Check(o) || Py_TYPE(o) == &DeviceType;
-    case Kind::Generator: case Kind::OptGenerator: return true;
+    case Kind::Device:
+    case Kind::OptDevice: return o == Py_None || PyUnicode_Check(o) || Py_TYPE(o) == &DeviceType;
+    case Kind::Generator:
+    case Kind::OptGenerator: return true;
     case Kind::Any: return true;
   }
   return false;
@@ -212,8 +234,9 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
 
 void bad_argument(const Spec& spec, std::size_t i, PyObject* got, const char* expected) {
   const bool lone_number = spec.params[i].kind == Kind::Tensor && got && number_kind(got) != Number::None;
-  type_error(spec.op, ": argument '", spec.params[i].name, "' must be ", expected ? expected : expected_of(spec.params[i].kind),
-             ", not ", got ? describe(got) : std::string("missing"), lone_number ? " (tensorplay.tensor(value) makes one)" : "",
+  type_error(spec.op, ": argument '", spec.params[i].name, "' must be ",
+             expected ? expected : expected_of(spec.params[i].kind), ", not ",
+             got ? describe(got) : std::string("missing"), lone_number ? " (tensorplay.tensor(value) makes one)" : "",
              "; signature: ", spec.signature);
 }
 

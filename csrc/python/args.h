@@ -11,17 +11,37 @@
 #include "core/scalar.h"
 #include "python/objects.h"
 
-namespace tp {
-class Generator;
-}
+namespace tp { class Generator; }
 
 namespace tp::python {
 
 // ---- parameters ------------------------------------------------------------------------------------------------------
 enum class Kind : std::uint8_t {
-  Tensor, OptTensor, TensorList, OptTensorList,  // OptTensorList: a list whose items may be None
-  Scalar, OptScalar, Int, OptInt, IntList, OptIntList, Float, OptFloat, FloatList, OptFloatList,
-  Bool, OptBool, Str, OptStr, Dtype, OptDtype, Device, OptDevice, Generator, OptGenerator, Any
+  Tensor,
+  OptTensor,
+  TensorList,
+  OptTensorList,  // OptTensorList: a list whose items may be None
+  Scalar,
+  OptScalar,
+  Int,
+  OptInt,
+  IntList,
+  OptIntList,
+  Float,
+  OptFloat,
+  FloatList,
+  OptFloatList,
+  Bool,
+  OptBool,
+  Str,
+  OptStr,
+  Dtype,
+  OptDtype,
+  Device,
+  OptDevice,
+  Generator,
+  OptGenerator,
+  Any
 };
 
 struct Param {
@@ -51,8 +71,8 @@ struct Spec {
   std::uint16_t count;
   std::uint16_t min_positional = 0;
   std::uint16_t max_positional = 0;
-  std::uint16_t tensors = 0;                // with two or more, numbers and NumPy arrays are operands too
-  mutable PyObject** interned = nullptr;    // parameter names, made when the first keyword is seen
+  std::uint16_t tensors = 0;  // with two or more, numbers and NumPy arrays are operands too
+  mutable PyObject** interned = nullptr;  // parameter names, made when the first keyword is seen
 };
 
 /// Borrowed argument objects, one per parameter; null where absent.
@@ -187,18 +207,18 @@ Generator* to_generator(const Spec& spec, const Slots<N>& a, std::size_t i) {
 }
 
 // NAME(spec, a, i), NAME(spec, a, i, default for an absent one), and opt_NAME for optional parameters.
-#define TP_SLOT_CONVERTER(name, opt_name, type)                                                    \
-  template <std::size_t N>                                                                         \
-  inline type name(const Spec& spec, const Slots<N>& a, std::size_t i) {                           \
-    return name(spec, i, a.v[i]);                                                                  \
-  }                                                                                                \
-  template <std::size_t N, class D>                                                                \
-  inline type name(const Spec& spec, const Slots<N>& a, std::size_t i, D&& absent) {               \
-    return a.has(i) ? name(spec, i, a.v[i]) : type(std::forward<D>(absent));                       \
-  }                                                                                                \
-  template <std::size_t N>                                                                         \
-  inline std::optional<type> opt_name(const Spec& spec, const Slots<N>& a, std::size_t i) {        \
-    return a.given(i) ? std::optional<type>(name(spec, i, a.v[i])) : std::nullopt;                 \
+#define TP_SLOT_CONVERTER(name, opt_name, type)                                             \
+  template <std::size_t N>                                                                  \
+  inline type name(const Spec& spec, const Slots<N>& a, std::size_t i) {                    \
+    return name(spec, i, a.v[i]);                                                           \
+  }                                                                                         \
+  template <std::size_t N, class D>                                                         \
+  inline type name(const Spec& spec, const Slots<N>& a, std::size_t i, D&& absent) {        \
+    return a.has(i) ? name(spec, i, a.v[i]) : type(std::forward<D>(absent));                \
+  }                                                                                         \
+  template <std::size_t N>                                                                  \
+  inline std::optional<type> opt_name(const Spec& spec, const Slots<N>& a, std::size_t i) { \
+    return a.given(i) ? std::optional<type>(name(spec, i, a.v[i])) : std::nullopt;          \
   }
 TP_SLOT_CONVERTER(to_scalar, to_opt_scalar, Scalar)
 TP_SLOT_CONVERTER(to_int, to_opt_int, std::int64_t)
@@ -293,10 +313,42 @@ inline PyCFunction fast(FastFunction f) { return reinterpret_cast<PyCFunction>(r
 
 /// Operators of Tensor. Binary ones get (left, right) as written, either of which is the Tensor; in-place ones return self.
 enum class Slot : std::uint8_t {
-  Add, Sub, Mul, TrueDiv, FloorDiv, Mod, Pow, MatMul, LShift, RShift, And, Or, Xor,
-  IAdd, ISub, IMul, ITrueDiv, IFloorDiv, IMod, IPow, IMatMul, ILShift, IRShift, IAnd, IOr, IXor,
-  Lt, Le, Eq, Ne, Gt, Ge,
-  Neg, Pos, Abs, Invert,
+  Add,
+  Sub,
+  Mul,
+  TrueDiv,
+  FloorDiv,
+  Mod,
+  Pow,
+  MatMul,
+  LShift,
+  RShift,
+  And,
+  Or,
+  Xor,
+  IAdd,
+  ISub,
+  IMul,
+  ITrueDiv,
+  IFloorDiv,
+  IMod,
+  IPow,
+  IMatMul,
+  ILShift,
+  IRShift,
+  IAnd,
+  IOr,
+  IXor,
+  Lt,
+  Le,
+  Eq,
+  Ne,
+  Gt,
+  Ge,
+  Neg,
+  Pos,
+  Abs,
+  Invert,
   Count
 };
 

@@ -42,17 +42,26 @@ Dtype dtype_of_format(const char* format, Py_ssize_t size, const char* op) {
   if (!std::strcmp(f, "Zd")) return Dtype::C128;
   if (std::strlen(f) == 1) switch (*f) {
       case '?': return Dtype::Bool;
-      case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
-        return by_size(Dtype::U8, Dtype::U16, Dtype::U32, Dtype::U64);
-      case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
-        return by_size(Dtype::I8, Dtype::I16, Dtype::I32, Dtype::I64);
+      case 'B':
+      case 'H':
+      case 'I':
+      case 'L':
+      case 'Q':
+      case 'N': return by_size(Dtype::U8, Dtype::U16, Dtype::U32, Dtype::U64);
+      case 'b':
+      case 'h':
+      case 'i':
+      case 'l':
+      case 'q':
+      case 'n': return by_size(Dtype::I8, Dtype::I16, Dtype::I32, Dtype::I64);
       case 'c': return Dtype::U8;
       case 'e': return Dtype::F16;
       case 'f': return Dtype::F32;
       case 'd': return Dtype::F64;
       default: break;
     }
-  type_error(op, ": can't convert elements of buffer format '", format ? format : "", "'; supported are bool, integers up to 64 "
+  type_error(op, ": can't convert elements of buffer format '", format ? format : "",
+             "'; supported are bool, integers up to 64 "
              "bits, float16, float32, float64, complex64 and complex128");
 }
 
@@ -104,11 +113,13 @@ Storage storage_from_buffer(PyObject* o, const char* op) {
     empty_array = empty_array || n == 0;
     if (n > 1) (step < 0 ? lowest : highest) += (n - 1) * (step / item);
   }
-  if (!aligned) value_error(op, ": strides of the array are no multiples of its element size; copy it first (a.copy())");
+  if (!aligned)
+    value_error(op, ": strides of the array are no multiples of its element size; copy it first (a.copy())");
   if (empty_array) lowest = highest = 0;
   char* base = static_cast<char*>(view->buf) + lowest * item;
   guard.v = nullptr;
-  BlockRef block = adopt_block(base, std::size_t((highest - lowest + 1) * item), view.get(), release_buffer, view->readonly);
+  BlockRef block =
+      adopt_block(base, std::size_t((highest - lowest + 1) * item), view.get(), release_buffer, view->readonly);
   view.release();
   return Storage(std::move(block), dtype, std::move(sizes), std::move(strides), -lowest);
 }
@@ -151,8 +162,9 @@ PyObject* from_numpy(PyObject*, PyObject* o) {
     if (!is_numpy_array(o)) type_error("from_numpy: expected np.ndarray (got ", Py_TYPE(o)->tp_name, ")");
     Storage s = storage_from_buffer(o, "from_numpy");
     if (has_negative_stride(s))
-      value_error("from_numpy: at least one stride in the given numpy array is negative, and tensors with negative strides are "
-                  "not supported here; make a copy with array.copy()");
+      value_error(
+          "from_numpy: at least one stride in the given numpy array is negative, and tensors with negative strides are "
+          "not supported here; make a copy with array.copy()");
     return wrap(TensorImpl::make(std::move(s)));
   });
 }
@@ -176,20 +188,22 @@ PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* k
     const bool read_only = view->readonly;
     char* data = static_cast<char*>(view->buf);
     // The block releases the buffer from here on, also when a check below fails.
-    BlockRef block = adopt_block(data + (offset > 0 && offset < bytes ? offset : 0), std::size_t(bytes), view.get(), release_buffer,
-                                 read_only);
+    BlockRef block = adopt_block(data + (offset > 0 && offset < bytes ? offset : 0), std::size_t(bytes), view.get(),
+                                 release_buffer, read_only);
     view.release();
-    if (bytes == 0 || count == 0) value_error("frombuffer: both the buffer length (", bytes, ") and count (", count, ") must not be 0");
+    if (bytes == 0 || count == 0)
+      value_error("frombuffer: both the buffer length (", bytes, ") and count (", count, ") must not be 0");
     if (offset < 0 || offset >= bytes)
-      value_error("frombuffer: offset (", offset, " bytes) must be non-negative and smaller than the buffer (", bytes, " bytes)");
+      value_error("frombuffer: offset (", offset, " bytes) must be non-negative and smaller than the buffer (", bytes,
+                  " bytes)");
     if (count < 0) {
       if ((bytes - offset) % item)
         value_error("frombuffer: ", bytes - offset, " bytes are no multiple of the element size (", item, ")");
       count = (bytes - offset) / item;
     }
     if (offset + count * item > bytes)
-      value_error("frombuffer: ", count, " elements of ", item, " bytes at offset ", offset, " need more than the ", bytes,
-                  " bytes of the buffer");
+      value_error("frombuffer: ", count, " elements of ", item, " bytes at offset ", offset, " need more than the ",
+                  bytes, " bytes of the buffer");
     return wrap_leaf(TensorImpl::make(Storage(std::move(block), dtype, Shape{count})), a[4]);
   });
 }
@@ -197,7 +211,8 @@ PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* k
 PyMethodDef functions[] = {
     {"from_numpy", from_numpy, METH_O, "from_numpy(ndarray)\n--\n\nA tensor over the memory of a NumPy array."},
     {"frombuffer", fast(frombuffer), METH_FASTCALL | METH_KEYWORDS,
-     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor over the bytes of a buffer."},
+     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor over the bytes of a "
+     "buffer."},
     {}};
 
 // ---- to NumPy --------------------------------------------------------------------------------------------------------
@@ -220,8 +235,8 @@ PyObject* array_interface(PyObject* self, void*) {
   for (int i = 0; i < bytes.size(); ++i) bytes[i] *= item;
   Owned strides(wrap(bytes));
   if (!shape || !strides) return nullptr;
-  return Py_BuildValue("{s:O,s:s,s:O,s:(NO),s:i}", "shape", shape.get(), "typestr", type, "strides", strides.get(), "data",
-                       PyLong_FromVoidPtr(s.raw()), s.block()->read_only ? Py_True : Py_False, "version", 3);
+  return Py_BuildValue("{s:O,s:s,s:O,s:(NO),s:i}", "shape", shape.get(), "typestr", type, "strides", strides.get(),
+                       "data", PyLong_FromVoidPtr(s.raw()), s.block()->read_only ? Py_True : Py_False, "version", 3);
 }
 PyGetSetDef view_attributes[] = {{"__array_interface__", array_interface, nullptr, nullptr, nullptr}, {}};
 void view_dealloc(PyObject* self) {
@@ -230,8 +245,7 @@ void view_dealloc(PyObject* self) {
 }
 
 PyObject* to_numpy(const TensorRef& t, const char* op) {
-  if (t->dtype() == Dtype::BF16)
-    type_error(op, ": NumPy has no bfloat16; convert first, e.g. with .float()");
+  if (t->dtype() == Dtype::BF16) type_error(op, ": NumPy has no bfloat16; convert first, e.g. with .float()");
   ArrayView* v = PyObject_New(ArrayView, &ArrayViewType);
   if (!v) host_error();
   new (&v->storage) Storage(t->storage());
@@ -270,7 +284,8 @@ PyObject* array(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* k
       const int equal = same ? PyObject_RichCompareBool(same.get(), a[1], Py_EQ) : -1;
       if (equal < 0) return nullptr;
       if (!equal) {
-        if (a[2] == Py_False) value_error("__array__: a conversion to another dtype needs a copy, and copy=False was given");
+        if (a[2] == Py_False)
+          value_error("__array__: a conversion to another dtype needs a copy, and copy=False was given");
         return PyObject_CallMethod(plain.get(), "astype", "O", a[1]);
       }
     }
@@ -281,10 +296,10 @@ PyObject* array(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* k
 
 }  // namespace
 
-PyMethodDef tensor_array_methods[] = {
-    {"numpy", fast(numpy), METH_FASTCALL | METH_KEYWORDS, "numpy(*, force=False)\n--\n\nA NumPy array over the same memory."},
-    {"__array__", fast(array), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {}};
+PyMethodDef tensor_array_methods[] = {{"numpy", fast(numpy), METH_FASTCALL | METH_KEYWORDS,
+                                       "numpy(*, force=False)\n--\n\nA NumPy array over the same memory."},
+                                      {"__array__", fast(array), METH_FASTCALL | METH_KEYWORDS, nullptr},
+                                      {}};
 
 // ---- the buffer protocol ---------------------------------------------------------------------------------------------
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -296,8 +311,10 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const auto refuse = [](auto&&... parts) { fail(ErrorKind::Buffer, parts...); };
     if (t->requires_grad()) refuse("buffer: a tensor that requires grad has no buffer; use tensor.detach()");
     if (!format) refuse("buffer: ", dtype_name(s.dtype()), " has no buffer format");
-    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && s.block()->read_only) refuse("buffer: the memory of this tensor is read-only");
-    const bool needs_order = (flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && s.block()->read_only)
+      refuse("buffer: the memory of this tensor is read-only");
+    const bool needs_order =
+        (flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
     if (needs_order && !s.is_contiguous()) refuse("buffer: the tensor is not contiguous; use contiguous()");
     auto* room = static_cast<Py_ssize_t*>(PyMem_Malloc(sizeof(Py_ssize_t) * std::size_t(2 * s.dim() + 1)));
     if (!room) throw std::bad_alloc();
@@ -332,7 +349,8 @@ void init_arrays(PyObject* module) {
   ArrayViewType.tp_dealloc = view_dealloc;
   ArrayViewType.tp_getset = view_attributes;
   ready(ArrayViewType);
-  if (PyModule_AddFunctions(module, buffer_functions()) < 0 || PyModule_AddFunctions(module, dlpack_functions()) < 0) host_error();
+  if (PyModule_AddFunctions(module, buffer_functions()) < 0 || PyModule_AddFunctions(module, dlpack_functions()) < 0)
+    host_error();
 }
 
 }  // namespace tp::python

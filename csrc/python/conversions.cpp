@@ -18,7 +18,8 @@ struct Target {
 
 // to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy, memory_format.
 Target read_target(PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  static constexpr const char* signature = "; signatures: to(dtype), to(device, dtype=None), to(other), each with copy=False";
+  static constexpr const char* signature =
+      "; signatures: to(dtype), to(device, dtype=None), to(other), each with copy=False";
   Target r;
   int positional = 0;
   const auto take_flag = [&](PyObject* o, const char* name) {
@@ -92,13 +93,16 @@ PyObject* cpu(PyObject* self, PyObject* const*, Py_ssize_t, PyObject*) {
   return self;
 }
 PyObject* cuda(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) {
-  return guarded([]() -> PyObject* { runtime_error("cuda: device 'cuda' is not available; this build of tensorplay has 'cpu' only"); });
+  return guarded([]() -> PyObject* {
+    runtime_error("cuda: device 'cuda' is not available; this build of tensorplay has 'cpu' only");
+  });
 }
 
 PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    if (n == 0 || args[0] == Py_None) return PyUnicode_FromFormat("tensorplay.%s", std::string(dtype_name(t->dtype())).c_str());
+    if (n == 0 || args[0] == Py_None)
+      return PyUnicode_FromFormat("tensorplay.%s", std::string(dtype_name(t->dtype())).c_str());
     Dtype d;
     if (n != 1 || !dtype_from(args[0], &d)) type_error("type: takes one dtype, got ", Py_TYPE(args[0])->tp_name);
     return wrap(cast(t, d));
@@ -129,18 +133,18 @@ PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py
   });
 }
 PyObject* new_zeros(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
-  static const Spec spec{"new_zeros", "new_zeros(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)",
-                         kNewParams};
+  static const Spec spec{
+      "new_zeros", "new_zeros(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)", kNewParams};
   return new_filled<zeros_storage>(spec, self, args, n, kw);
 }
 PyObject* new_ones(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
-  static const Spec spec{"new_ones", "new_ones(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)",
-                         kNewParams};
+  static const Spec spec{
+      "new_ones", "new_ones(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)", kNewParams};
   return new_filled<ones_storage>(spec, self, args, n, kw);
 }
 PyObject* new_empty(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
-  static const Spec spec{"new_empty", "new_empty(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)",
-                         kNewParams};
+  static const Spec spec{
+      "new_empty", "new_empty(Tensor input, int[] size, *, dtype=None, device=None, requires_grad=False)", kNewParams};
   return new_filled<empty>(spec, self, args, n, kw);
 }
 PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
@@ -151,7 +155,8 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
                                      {"device", Kind::OptDevice, true, true},
                                      {"requires_grad", Kind::Bool, true, true}};
   static const Spec spec{
-      "new_full", "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype=None, device=None, requires_grad=False)", params};
+      "new_full",
+      "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype=None, device=None, requires_grad=False)", params};
   return guarded([&]() -> PyObject* {
     Slots<6> a;
     parse(spec, a, self, args, n, kw);
@@ -170,7 +175,8 @@ PyObject* new_tensor(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObje
                                      {"dtype", Kind::OptDtype, true, true},
                                      {"device", Kind::OptDevice, true, true},
                                      {"requires_grad", Kind::Bool, true, true}};
-  static const Spec spec{"new_tensor", "new_tensor(Tensor input, data, *, dtype=None, device=None, requires_grad=False)", params};
+  static const Spec spec{"new_tensor",
+                         "new_tensor(Tensor input, data, *, dtype=None, device=None, requires_grad=False)", params};
   return guarded([&]() -> PyObject* {
     Slots<5> a;
     parse(spec, a, self, args, n, kw);
@@ -203,13 +209,17 @@ PyMethodDef tensor_conversion_methods[] = {
     {"type_as", type_as, METH_O, "type_as(other)\n--\n\nIn the dtype of another tensor."},
     {"cpu", fast(cpu), kFast, "cpu()\n--\n\nThe tensor itself: it is on the cpu."},
     {"cuda", fast(cuda), kFast, "cuda()\n--\n\nRaises: there is no such device."},
-    {"new_tensor", fast(new_tensor), kFast, "new_tensor(data, *, dtype=None, device=None, requires_grad=False)\n--\n\nA tensor of "
-                                            "data in the dtype of this one."},
-    {"new_zeros", fast(new_zeros), kFast, "new_zeros(size, *, dtype=None, ...)\n--\n\nZeros in the dtype of this tensor."},
+    {"new_tensor", fast(new_tensor), kFast,
+     "new_tensor(data, *, dtype=None, device=None, requires_grad=False)\n--\n\nA tensor of "
+     "data in the dtype of this one."},
+    {"new_zeros", fast(new_zeros), kFast,
+     "new_zeros(size, *, dtype=None, ...)\n--\n\nZeros in the dtype of this tensor."},
     {"new_ones", fast(new_ones), kFast, "new_ones(size, *, dtype=None, ...)\n--\n\nOnes in the dtype of this tensor."},
-    {"new_empty", fast(new_empty), kFast, "new_empty(size, *, dtype=None, ...)\n--\n\nUninitialised, in the dtype of this tensor."},
-    {"new_full", fast(new_full), kFast, "new_full(size, fill_value, *, dtype=None, ...)\n--\n\nOne value, in the dtype of this "
-                                        "tensor."},
+    {"new_empty", fast(new_empty), kFast,
+     "new_empty(size, *, dtype=None, ...)\n--\n\nUninitialised, in the dtype of this tensor."},
+    {"new_full", fast(new_full), kFast,
+     "new_full(size, fill_value, *, dtype=None, ...)\n--\n\nOne value, in the dtype of this "
+     "tensor."},
     {}};
 
 }  // namespace tp::python

@@ -1,8 +1,8 @@
 // Python values to C++ values and back: numbers, lists, dtypes, devices, results. Knows no op.
 #include <cstring>
 
-#include "python/args.h"
 #include "ops/formula.h"
+#include "python/args.h"
 #include "python/values.h"
 
 namespace tp::python {
@@ -65,7 +65,8 @@ TensorRef wrapped_number(PyObject* o) {
   static TensorRef last[2];
   const Scalar v = scalar_from(o);
   const Dtype d = v.dtype();
-  if (TP_UNLIKELY(d != Dtype::I64 && d != Dtype::F32 && d != Dtype::F64)) return TensorImpl::make(ops::number_storage(v));
+  if (TP_UNLIKELY(d != Dtype::I64 && d != Dtype::F32 && d != Dtype::F64))
+    return TensorImpl::make(ops::number_storage(v));
   TensorRef& t = last[d == Dtype::I64];
   if (t && t->use_count() == 1 && t->dtype() == d && t->storage().unique() && !t->host_object && !t->meta()) {
     write_element(t->storage().raw(), d, v);
@@ -180,7 +181,8 @@ std::vector<double> to_doubles(const Spec& spec, std::size_t i, PyObject* o) {
 
 std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject* o, bool allow_none) {
   if (!o || (!PyTuple_Check(o) && !PyList_Check(o))) {
-    if (o && PyIter_Check(o)) bad_argument(spec, i, o, "a list or tuple of Tensors (list(...) makes one of an iterator)");
+    if (o && PyIter_Check(o))
+      bad_argument(spec, i, o, "a list or tuple of Tensors (list(...) makes one of an iterator)");
     bad_argument(spec, i, o, nullptr);
   }
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
@@ -193,8 +195,8 @@ std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject*
     else if (allow_none && item == Py_None)
       tensors.emplace_back();
     else
-      type_error(spec.op, ": item ", k, " of argument '", spec.params[i].name, "' must be Tensor", allow_none ? " or None" : "",
-                 ", not ", Py_TYPE(item)->tp_name, "; signature: ", spec.signature);
+      type_error(spec.op, ": item ", k, " of argument '", spec.params[i].name, "' must be Tensor",
+                 allow_none ? " or None" : "", ", not ", Py_TYPE(item)->tp_name, "; signature: ", spec.signature);
   }
   return tensors;
 }

@@ -17,7 +17,8 @@ bool has_attr(PyObject* o, const char* name) {
 
 TensorRef storage_cast(Storage s, std::optional<Dtype> dtype) {
   if (!dtype || *dtype == s.dtype()) return TensorImpl::make(std::move(s));
-  if (is_complex(s.dtype()) && !is_complex(*dtype)) type_error("tensor: can't convert complex values to ", dtype_name(*dtype));
+  if (is_complex(s.dtype()) && !is_complex(*dtype))
+    type_error("tensor: can't convert complex values to ", dtype_name(*dtype));
   return TensorImpl::make(engine_ops.cast(s, *dtype));
 }
 
@@ -26,8 +27,9 @@ TensorRef from_foreign(PyObject* data, const char* op, std::optional<Dtype> dtyp
   if (has_attr(data, "__array_interface__") || has_attr(data, "__array__")) {
     Owned array(PyObject_CallOneArg(import_attr("numpy", "asarray").get(), data));
     if (!array) host_error();
-    return storage_cast(copy ? copy_storage(storage_from_buffer(array.get(), op)) : tensor_from_array(array.get(), op)->storage(),
-                        dtype);
+    return storage_cast(
+        copy ? copy_storage(storage_from_buffer(array.get(), op)) : tensor_from_array(array.get(), op)->storage(),
+        dtype);
   }
   if (!PyUnicode_Check(data) && !PyBytes_Check(data) && PyObject_CheckBuffer(data)) {
     Storage s = storage_from_buffer(data, op);
@@ -68,7 +70,8 @@ constexpr Param kTensorParams[] = {{"data", Kind::Any},
                                    {"device", Kind::OptDevice, true, true},
                                    {"requires_grad", Kind::Bool, true, true},
                                    {"pin_memory", Kind::Bool, true, true}};
-const Spec kTensorSpec{"tensor", "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)", kTensorParams};
+const Spec kTensorSpec{"tensor", "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)",
+                       kTensorParams};
 
 PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
@@ -126,8 +129,10 @@ PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObjec
                          : tensor_from_data(obj, "asarray", dtype);
     } else {
       t = tensor_like_array(obj, "asarray", dtype);
-      if (copy && !is_tensor(obj) && is_python_data(obj)) value_error("asarray: can't alias a sequence or number; pass copy=None or True");
-      if (copy && is_tensor(obj) && t != tensor_of(obj)) value_error("asarray: another dtype needs a copy, and copy=False was given");
+      if (copy && !is_tensor(obj) && is_python_data(obj))
+        value_error("asarray: can't alias a sequence or number; pass copy=None or True");
+      if (copy && is_tensor(obj) && t != tensor_of(obj))
+        value_error("asarray: another dtype needs a copy, and copy=False was given");
     }
     // Without requires_grad the result is cut off from the history of what it came from.
     if (t->requires_grad() && !wants_grad) t = wiring::wrap(t->storage());
@@ -141,7 +146,8 @@ PyObject* scalar_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject
                                      {"dtype", Kind::OptDtype, true, true},
                                      {"device", Kind::OptDevice, true, true},
                                      {"requires_grad", Kind::Bool, true, true}};
-  static const Spec spec{"scalar_tensor", "scalar_tensor(Scalar s, *, dtype=None, device=None, requires_grad=False)", params};
+  static const Spec spec{"scalar_tensor", "scalar_tensor(Scalar s, *, dtype=None, device=None, requires_grad=False)",
+                         params};
   return guarded([&]() -> PyObject* {
     Slots<4> a;
     parse(spec, a, nullptr, args, n, kw);

@@ -53,7 +53,8 @@ Dtype dtype_of_type(DLDataType t) {
     const DLDataType mine = type_of(Dtype(i));
     if (mine.code == t.code && mine.bits == t.bits) return Dtype(i);
   }
-  type_error("from_dlpack: element type with code ", int(t.code), ", ", int(t.bits), " bits, ", t.lanes, " lanes is not supported");
+  type_error("from_dlpack: element type with code ", int(t.code), ", ", int(t.bits), " bits, ", t.lanes,
+             " lanes is not supported");
 }
 
 // ---- export ----------------------------------------------------------------------------------------------------------
@@ -99,8 +100,8 @@ PyObject* to_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
                                      {"max_version", Kind::Any, true, true},
                                      {"dl_device", Kind::Any, true, true},
                                      {"copy", Kind::Any, true, true}};
-  static const Spec spec{"__dlpack__", "__dlpack__(Tensor input, *, stream=None, max_version=None, dl_device=None, copy=None)",
-                         params};
+  static const Spec spec{
+      "__dlpack__", "__dlpack__(Tensor input, *, stream=None, max_version=None, dl_device=None, copy=None)", params};
   return guarded([&]() -> PyObject* {
     Slots<5> a;
     parse(spec, a, self, args, n, kw);
@@ -114,12 +115,14 @@ PyObject* to_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
         PyErr_Clear();
         type_error("__dlpack__: dl_device must be a pair of ints");
       }
-      if (type != kCpu) fail(ErrorKind::Buffer, "__dlpack__: only the cpu device (1, 0) is supported, got (", type, ", ", id, ")");
+      if (type != kCpu)
+        fail(ErrorKind::Buffer, "__dlpack__: only the cpu device (1, 0) is supported, got (", type, ", ", id, ")");
     }
     Storage s = a[4] == Py_True ? copy_storage(t->storage()) : t->storage();
     long major = 0;
     if (a.given(2)) {
-      if (!PyTuple_Check(a[2]) || PyTuple_GET_SIZE(a[2]) != 2) type_error("__dlpack__: max_version must be a pair of ints");
+      if (!PyTuple_Check(a[2]) || PyTuple_GET_SIZE(a[2]) != 2)
+        type_error("__dlpack__: max_version must be a pair of ints");
       major = PyLong_AsLong(PyTuple_GET_ITEM(a[2], 0));
       if (major == -1 && PyErr_Occurred()) host_error();
     }
@@ -143,7 +146,8 @@ TensorRef import_from(PyObject* capsule, const char* name, const char* used) {
   if (!m) host_error();
   const DLTensor& d = m->tensor;
   if (d.device.type != kCpu && d.device.type != 3)  // 3: page-locked host memory
-    fail(ErrorKind::Buffer, "from_dlpack: device (", d.device.type, ", ", d.device.id, ") is not available; copy to the cpu first");
+    fail(ErrorKind::Buffer, "from_dlpack: device (", d.device.type, ", ", d.device.id,
+         ") is not available; copy to the cpu first");
   const Dtype dtype = dtype_of_type(d.dtype);
   Shape sizes;
   for (int i = 0; i < d.ndim; ++i) sizes.push_back(d.shape[i]);
@@ -151,7 +155,8 @@ TensorRef import_from(PyObject* capsule, const char* name, const char* used) {
   std::int64_t last = 0;
   for (int i = 0; i < d.ndim; ++i) {
     if (d.strides) strides[i] = d.strides[i];
-    if (strides[i] < 0) fail(ErrorKind::Buffer, "from_dlpack: dimension ", i, " has a negative stride; copy the array first");
+    if (strides[i] < 0)
+      fail(ErrorKind::Buffer, "from_dlpack: dimension ", i, " has a negative stride; copy the array first");
     if (sizes[i] > 1) last += (sizes[i] - 1) * strides[i];
   }
   char* data = static_cast<char*>(d.data) + d.byte_offset;
@@ -215,9 +220,8 @@ PyMethodDef functions[] = {
 
 PyMethodDef* dlpack_functions() { return functions; }
 
-PyMethodDef tensor_dlpack_methods[] = {
-    {"__dlpack__", fast(to_dlpack), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef tensor_dlpack_methods[] = {{"__dlpack__", fast(to_dlpack), METH_FASTCALL | METH_KEYWORDS, nullptr},
+                                       {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
+                                       {}};
 
 }  // namespace tp::python

@@ -55,7 +55,8 @@ PyObject* device_reduce(PyObject* o, PyObject*) { return Py_BuildValue("(O(s))",
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type = nullptr, *index = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(type) != &DeviceType) device_from("device", type);
     Py_INCREF(device_object());
@@ -92,8 +93,12 @@ PyObject* size_subscript(PyObject* self, PyObject* key) {
   PyObject* r = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
   return PySlice_Check(key) ? size_from_tuple(r) : r;
 }
-PyObject* size_concat(PyObject* a, PyObject* b) { return size_from_tuple(PyTuple_Type.tp_as_sequence->sq_concat(a, b)); }
-PyObject* size_repeat(PyObject* a, Py_ssize_t n) { return size_from_tuple(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
+PyObject* size_concat(PyObject* a, PyObject* b) {
+  return size_from_tuple(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
+}
+PyObject* size_repeat(PyObject* a, Py_ssize_t n) {
+  return size_from_tuple(PyTuple_Type.tp_as_sequence->sq_repeat(a, n));
+}
 PyObject* size_reduce(PyObject* self, PyObject*) {
   Owned t(PySequence_Tuple(self));
   Owned plain(t ? PyTuple_GetSlice(t.get(), 0, PyTuple_GET_SIZE(t.get())) : nullptr);
@@ -189,13 +194,15 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; ++i) {
       Dtype d;
       if (is_tensor(args[i]))
-        p.add(tensor_of(args[i])->dtype(), tensor_of(args[i])->dim() == 0, tensor_of(args[i])->storage().wrapped_number());
+        p.add(tensor_of(args[i])->dtype(), tensor_of(args[i])->dim() == 0,
+              tensor_of(args[i])->storage().wrapped_number());
       else if (number_kind(args[i]) != Number::None)
         p.add(scalar_from(args[i]).dtype(), true, true);
       else if (dtype_from(args[i], &d))
         p.add(d, false, false);
       else
-        type_error("result_type: argument ", i, " must be a tensor, a number or a dtype, not ", Py_TYPE(args[i])->tp_name);
+        type_error("result_type: argument ", i, " must be a tensor, a number or a dtype, not ",
+                   Py_TYPE(args[i])->tp_name);
     }
     return wrap(p.result());
   });

@@ -17,7 +17,7 @@ struct Target {
 
 bool is_edge(PyObject* o) {
   return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) >= 2 && is_node(PyTuple_GET_ITEM(o, 0)) &&
-         PyLong_Check(PyTuple_GET_ITEM(o, 1));
+      PyLong_Check(PyTuple_GET_ITEM(o, 1));
 }
 bool is_target(PyObject* o) { return is_tensor(o) || is_edge(o); }
 
@@ -25,7 +25,8 @@ Edge edge_from(PyObject* o) {
   const long nr = PyLong_AsLong(PyTuple_GET_ITEM(o, 1));
   NodeRef n = node_of(PyTuple_GET_ITEM(o, 0));
   if (nr < 0 || !n || std::uint64_t(nr) >= n->num_outputs())
-    index_error("GradientEdge: output number ", nr, " is out of range for ", n ? n->name() : std::string("an empty context"));
+    index_error("GradientEdge: output number ", nr, " is out of range for ",
+                n ? n->name() : std::string("an empty context"));
   return {std::move(n), std::uint32_t(nr)};
 }
 
@@ -79,7 +80,8 @@ void check_implicit(const char* op, const Roots& r, std::size_t i) {
                   r.tensors[i] ? r.tensors[i]->sizes() : r.edges[i].node->output_like(r.edges[i].nr).sizes(),
                   "; pass a gradient of that size");
   if (is_complex(dtype))
-    runtime_error(op, ": grad can be implicitly created only for real scalar outputs, output ", i, " is ", dtype_name(dtype));
+    runtime_error(op, ": grad can be implicitly created only for real scalar outputs, output ", i, " is ",
+                  dtype_name(dtype));
 }
 
 void check_seed(const char* op, const Roots& r, std::size_t i, const TensorRef& seed, bool batched) {
@@ -88,11 +90,14 @@ void check_seed(const char* op, const Roots& r, std::size_t i, const TensorRef& 
     runtime_error(op, ": Mismatch in shape: grad_output[", i, "] has a shape of ", seed->sizes(), " and output[", i,
                   "] has a shape of ", like.sizes(), ".");
   if (is_complex(seed->dtype()) != is_complex(like.dtype()))
-    runtime_error(op, ": For complex Tensors, both grad_output and output are required to have the same dtype. "
-                  "Mismatch in dtype: grad_output[", i, "] has a dtype of ", dtype_name(seed->dtype()), " and output[", i,
-                  "] has a dtype of ", dtype_name(like.dtype()), ".");
+    runtime_error(op,
+                  ": For complex Tensors, both grad_output and output are required to have the same dtype. "
+                  "Mismatch in dtype: grad_output[",
+                  i, "] has a dtype of ", dtype_name(seed->dtype()), " and output[", i, "] has a dtype of ",
+                  dtype_name(like.dtype()), ".");
   if (!is_differentiable(seed->dtype()))
-    runtime_error(op, ": grad_output[", i, "] must be of a floating-point or complex dtype, not ", dtype_name(seed->dtype()));
+    runtime_error(op, ": grad_output[", i, "] must be of a floating-point or complex dtype, not ",
+                  dtype_name(seed->dtype()));
 }
 
 void add_seeds(const char* op, Roots& r, PyObject* gradients) {
@@ -159,7 +164,8 @@ bool truth(const char* op, const char* name, PyObject* o, bool absent) {
 
 void refuse_in_transform(const char* op) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)))
-    runtime_error(op, ": can't be called inside a func transform (grad, vjp, vmap, ...); use tensorplay.func.grad or vjp there");
+    runtime_error(
+        op, ": can't be called inside a func transform (grad, vjp, vmap, ...); use tensorplay.func.grad or vjp there");
   refuse_while_buffers_exposed(op);
 }
 
@@ -216,10 +222,11 @@ constexpr Param kGradParams[] = {{"outputs", Kind::Any},
                                  {"allow_unused", Kind::Any, true},
                                  {"is_grads_batched", Kind::Any, true},
                                  {"materialize_grads", Kind::Any, true}};
-const Spec kGradSpec{"grad",
-                     "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, "
-                     "allow_unused=None, is_grads_batched=False, materialize_grads=False) -> tuple",
-                     kGradParams};
+const Spec kGradSpec{
+    "grad",
+    "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, "
+    "allow_unused=None, is_grads_batched=False, materialize_grads=False) -> tuple",
+    kGradParams};
 
 PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
@@ -230,15 +237,19 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     const bool retain = truth("grad", "retain_graph", a[kRetain], create);
     const bool materialize = truth("grad", "materialize_grads", a[kMaterialize], false);
     if (materialize && a.given(kAllowUnused) && !truth("grad", "allow_unused", a[kAllowUnused], true))
-      value_error("grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
+      value_error(
+          "grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+          "allow_unused=False.");
     const bool allow_unused = truth("grad", "allow_unused", a[kAllowUnused], materialize);
     if (!truth("grad", "only_inputs", a[kOnlyInputs], true) &&
-        PyErr_WarnEx(PyExc_FutureWarning, "only_inputs argument is deprecated and is ignored now (defaults to True)", 1) < 0)
+        PyErr_WarnEx(PyExc_FutureWarning, "only_inputs argument is deprecated and is ignored now (defaults to True)",
+                     1) < 0)
       return nullptr;
     if (truth("grad", "is_grads_batched", a[kBatched], false)) {
       Owned f = import_attr("tensorplay.autograd._batched", "grad");
-      return PyObject_CallFunction(f.get(), "OOOOOOO", a[kOutputs], a[kInputs], a[kGradOutputs] ? a[kGradOutputs] : Py_None,
-                                   retain ? Py_True : Py_False, create ? Py_True : Py_False, allow_unused ? Py_True : Py_False,
+      return PyObject_CallFunction(f.get(), "OOOOOOO", a[kOutputs], a[kInputs],
+                                   a[kGradOutputs] ? a[kGradOutputs] : Py_None, retain ? Py_True : Py_False,
+                                   create ? Py_True : Py_False, allow_unused ? Py_True : Py_False,
                                    materialize ? Py_True : Py_False);
     }
 
@@ -274,8 +285,9 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (result[i]) continue;
       if (!allow_unused)
-        runtime_error("grad: the differentiated Tensor at index ", i,
-                      " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+        runtime_error(
+            "grad: the differentiated Tensor at index ", i,
+            " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
       if (materialize) {
         result[i] = wiring::wrap(zeros_storage(inputs.tensors[i]->sizes(), inputs.tensors[i]->dtype()));
         if (create) result[i]->set_requires_grad(true);
@@ -298,10 +310,11 @@ constexpr Param kBackwardParams[] = {{"tensors", Kind::Any},
                                      {"create_graph", Kind::Any, true},
                                      {"grad_variables", Kind::Any, true},
                                      {"inputs", Kind::Any, true}};
-const Spec kBackwardSpec{"backward",
-                         "backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, "
-                         "inputs=None) -> None",
-                         kBackwardParams};
+const Spec kBackwardSpec{
+    "backward",
+    "backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, "
+    "inputs=None) -> None",
+    kBackwardParams};
 
 PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
@@ -309,10 +322,12 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw)
     parse(kBackwardSpec, a, nullptr, args, n, kw);
     PyObject* gradients = a[1];
     if (a.given(4)) {
-      if (PyErr_WarnEx(PyExc_FutureWarning, "`grad_variables` is deprecated. Use `grad_tensors` instead.", 1) < 0) return nullptr;
+      if (PyErr_WarnEx(PyExc_FutureWarning, "`grad_variables` is deprecated. Use `grad_tensors` instead.", 1) < 0)
+        return nullptr;
       if (a.given(1))
-        runtime_error("backward: `grad_tensors` and `grad_variables` (deprecated) arguments both passed to backward(). "
-                      "Please only use `grad_tensors`.");
+        runtime_error(
+            "backward: `grad_tensors` and `grad_variables` (deprecated) arguments both passed to backward(). "
+            "Please only use `grad_tensors`.");
       gradients = a[4];
     }
     return run_backward(a[0], gradients, a[2], a[3], a[5]);
@@ -348,17 +363,22 @@ PyObject* current_node(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"backward", fast(backward), METH_FASTCALL | METH_KEYWORDS,
-     "backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None)\n--\n\n"
+     "backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, "
+     "inputs=None)\n--\n\n"
      "Accumulates the gradients of `tensors` into the .grad of the leaves they were computed from."},
     {"grad", fast(grad), METH_FASTCALL | METH_KEYWORDS,
-     "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, "
-     "is_grads_batched=False, materialize_grads=False)\n--\n\nThe gradients of `outputs` with respect to `inputs`; .grad is "
+     "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, "
+     "allow_unused=None, "
+     "is_grads_batched=False, materialize_grads=False)\n--\n\nThe gradients of `outputs` with respect to `inputs`; "
+     ".grad is "
      "left alone."},
     {"_pass_id", pass_id, METH_NOARGS, nullptr},
     {"_pass_runs", pass_runs, METH_O, nullptr},
     {"_in_backward", engine_running, METH_NOARGS, nullptr},
-    {"_engine_running", engine_running, METH_NOARGS, "_engine_running()\n--\n\nWhether a backward pass runs on this thread."},
-    {"_queue_callback", queue_callback, METH_O, "_queue_callback(f)\n--\n\nCalls f at the end of the running backward pass."},
+    {"_engine_running", engine_running, METH_NOARGS,
+     "_engine_running()\n--\n\nWhether a backward pass runs on this thread."},
+    {"_queue_callback", queue_callback, METH_O,
+     "_queue_callback(f)\n--\n\nCalls f at the end of the running backward pass."},
     {"_current_graph_node", current_node, METH_NOARGS, "_current_graph_node()\n--\n\nThe node that runs now, or None."},
     {}};
 

@@ -1,8 +1,8 @@
 // autograd.Function.apply: edges before forward, forward without recording, outputs attached after setup_context.
-#include "autograd/dual_level.h"
 #include "python/function.h"
-#include "python/function_outputs.h"
+#include "autograd/dual_level.h"
 #include "python/function_defaults.h"
+#include "python/function_outputs.h"
 #include "python/module.h"
 
 #include <new>
@@ -117,7 +117,8 @@ PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyO
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k)
         PyDict_SetItem(named.get(), PyTuple_GET_ITEM(kwnames, k), args[n + k]);
       if (!function_defaults.bind) type_error("apply: keyword arguments need tensorplay.autograd.function");
-      positional = Owned(PyObject_CallFunctionObjArgs(function_defaults.bind, cls, positional.get(), named.get(), nullptr));
+      positional =
+          Owned(PyObject_CallFunctionObjArgs(function_defaults.bind, cls, positional.get(), named.get(), nullptr));
       if (!positional) host_error();
       if (!PyTuple_Check(positional.get())) type_error("apply: binding keyword arguments gave no tuple");
     }
@@ -147,11 +148,13 @@ PyObject* begin_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
 // (ctx, cls, args, output, state) -> outputs with history
 PyObject* end_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n != 5 || !is_function(args[0]) || !PyTuple_Check(args[2])) type_error("_function_finish: takes (ctx, cls, args, output, state)");
+    if (n != 5 || !is_function(args[0]) || !PyTuple_Check(args[2]))
+      type_error("_function_finish: takes (ctx, cls, args, output, state)");
     auto* state = static_cast<FunctionState*>(PyCapsule_GetPointer(args[4], "tensorplay.function"));
     if (!state) host_error();
     return finish_function(as_function(args[0]), args[1], state->node, &PyTuple_GET_ITEM(args[2], 0),
-                           std::size_t(PyTuple_GET_SIZE(args[2])), state->versions, Owned::share(args[3]), state->forward_mode);
+                           std::size_t(PyTuple_GET_SIZE(args[2])), state->versions, Owned::share(args[3]),
+                           state->forward_mode);
   });
 }
 
@@ -177,23 +180,21 @@ PyObject* set_transform(PyObject*, PyObject* f) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef head_methods[] = {
-    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply_function)),
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "apply(*args, **kwargs)\n--\n\nRuns forward and gives its outputs their history."},
-    {}};
+PyMethodDef head_methods[] = {{"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply_function)),
+                               METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+                               "apply(*args, **kwargs)\n--\n\nRuns forward and gives its outputs their history."},
+                              {}};
 PyTypeObject HeadType = {};
 
 template <class F>
 PyCFunction fastcall(F f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
-PyMethodDef functions[] = {
-    {"_function_begin", fastcall(begin_function), METH_FASTCALL, nullptr},
-    {"_function_finish", fastcall(end_function), METH_FASTCALL, nullptr},
-    {"_set_function_defaults", fastcall(set_defaults), METH_FASTCALL, nullptr},
-    {"_set_function_transform", set_transform, METH_O, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_function_begin", fastcall(begin_function), METH_FASTCALL, nullptr},
+                           {"_function_finish", fastcall(end_function), METH_FASTCALL, nullptr},
+                           {"_set_function_defaults", fastcall(set_defaults), METH_FASTCALL, nullptr},
+                           {"_set_function_transform", set_transform, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -33,10 +33,11 @@ PyObject* save_for_backward(PyObject* self, PyObject* const* args, Py_ssize_t n)
 PyObject* save_for_forward(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i)
     if (args[i] != Py_None && !is_tensor(args[i])) {
-      PyErr_Format(PyExc_AssertionError,
-                   "save_for_forward expects all arguments to be tensors, argument %zd is %s; you should save non-tensors as "
-                   "attributes on ctx.",
-                   i, Py_TYPE(args[i])->tp_name);
+      PyErr_Format(
+          PyExc_AssertionError,
+          "save_for_forward expects all arguments to be tensors, argument %zd is %s; you should save non-tensors as "
+          "attributes on ctx.",
+          i, Py_TYPE(args[i])->tp_name);
       return nullptr;
     }
   return keep_tuple(&as_function(self)->saved_for_forward, args, n);
@@ -76,7 +77,8 @@ PyObject* saved_tensors(PyObject* self, void*) {
     }
     if (!f->node()) return PyTuple_New(0);
     if (f->saved_read)
-      runtime_error(f->node()->name(), ": saved_tensors were freed on their first access (clear_saved_tensors_on_access); "
+      runtime_error(f->node()->name(),
+                    ": saved_tensors were freed on their first access (clear_saved_tensors_on_access); "
                     "read them once and keep the tuple");
     Owned keep = Owned::share(self);
     Owned t(saved_tuple(*f->node()));
@@ -135,7 +137,8 @@ PyObject* input_grad_buffers(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     FunctionObject* f = as_function(self);
     if (!f->node() || Engine::current_node() != f->node())
-      runtime_error(Py_TYPE(self)->tp_name, ": input_grad_buffers is available only while this Function's backward runs in "
+      runtime_error(Py_TYPE(self)->tp_name,
+                    ": input_grad_buffers is available only while this Function's backward runs in "
                     "backward() or grad()");
     if (modes::grad_enabled())
       runtime_error(Py_TYPE(self)->tp_name, ": input_grad_buffers is not available with create_graph=True");
@@ -164,7 +167,7 @@ int set_materialize(PyObject* self, PyObject* v, void*) {
   Py_XDECREF(r);
   return r ? 0 : -1;
 }
-template <PyObject* FunctionObject::*Field>
+template <PyObject* FunctionObject::* Field>
 PyObject* get_tuple(PyObject* self, void*) {
   PyObject* t = as_function(self)->*Field;
   t = t ? t : Py_None;
@@ -267,10 +270,12 @@ PyGetSetDef attributes[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
     {"saved_variables", saved_tensors, nullptr, "The old name of saved_tensors.", nullptr},
     {"_raw_saved_tensors", raw_saved_tensors, nullptr, "The same as SavedTensor objects.", nullptr},
-    {"needs_input_grad", needs_input_grad, set_needs_input_grad, "Which arguments of forward need a gradient.", nullptr},
+    {"needs_input_grad", needs_input_grad, set_needs_input_grad, "Which arguments of forward need a gradient.",
+     nullptr},
     {"materialize_grads", get_materialize, set_materialize, "See set_materialize_grads.", nullptr},
     {"to_save", get_tuple<&FunctionObject::to_save>, nullptr, "Tensors given to save_for_backward.", nullptr},
-    {"saved_for_forward", get_tuple<&FunctionObject::saved_for_forward>, nullptr, "Tensors given to save_for_forward.", nullptr},
+    {"saved_for_forward", get_tuple<&FunctionObject::saved_for_forward>, nullptr, "Tensors given to save_for_forward.",
+     nullptr},
     {"dirty_tensors", get_tuple<&FunctionObject::dirty>, nullptr, "Tensors given to mark_dirty.", nullptr},
     {"non_differentiable", get_tuple<&FunctionObject::non_differentiable>, nullptr,
      "Tensors given to mark_non_differentiable.", nullptr},

@@ -44,7 +44,8 @@ TensorRef inside_graph(FunctionObject* f, const TensorRef& g, std::span<const Te
 
 void refuse_while_buffers_exposed(const char* op) {
   if (TP_UNLIKELY(exposed_buffers > 0))
-    runtime_error(op, ": can't run while a custom backward holds buffers from input_grad_buffers; call it before reading them");
+    runtime_error(
+        op, ": can't run while a custom backward holds buffers from input_grad_buffers; call it before reading them");
 }
 void note_exposed_buffer() { ++exposed_buffers; }
 
@@ -62,7 +63,8 @@ PyObject* call_user_backward(PyObject* ctx, PyObject* const* grads, std::size_t 
   if (!backward || !vjp) host_error();
   const bool has_backward = backward.get() != function_defaults.backward, has_vjp = vjp.get() != function_defaults.vjp;
   if (has_backward && has_vjp)
-    runtime_error(Py_TYPE(ctx)->tp_name, ": Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+    runtime_error(Py_TYPE(ctx)->tp_name,
+                  ": Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
                   "should only implement one of them.");
   PyObject* f = has_vjp ? vjp.get() : backward.get();
   if (TP_UNLIKELY(class_flag(cls.get(), TP_INTERNED("boxed_grads_call")))) {
@@ -117,7 +119,8 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
   for (std::size_t i = 0; i < n; ++i) {
     TensorRef g = i < grad_outputs.size() ? grad_outputs[i] : TensorRef();
     if (g && g->dtype() != outputs[i].dtype && !outputs[i].any_dtype) g = engine_ops.cast_graph(g, outputs[i].dtype);
-    if (!g && self->materialize && outputs[i].tensor) g = wiring::wrap(zeros_storage(outputs[i].sizes, outputs[i].dtype));
+    if (!g && self->materialize && outputs[i].tensor)
+      g = wiring::wrap(zeros_storage(outputs[i].sizes, outputs[i].dtype));
     owned.push_back(Owned(wrap(std::move(g))));
     if (!owned.back()) host_error();
     grads.push_back(owned.back().get());
@@ -138,7 +141,8 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     if (all_none) got = args.size();
   }
   if (got != args.size())
-    runtime_error("function ", name(), " returned an incorrect number of gradients (expected ", args.size(), ", got ", got, ")");
+    runtime_error("function ", name(), " returned an incorrect number of gradients (expected ", args.size(), ", got ",
+                  got, ")");
 
   GraphGradVec out;
   for (std::size_t i = 0; i < got; ++i) {
@@ -154,7 +158,8 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     } else if (is_tensor(g)) {
       out.push_back(args[i].requires_grad ? inside_graph(self, tensor_of(g), grad_outputs) : TensorRef());
     } else {
-      type_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ", i + 1);
+      type_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ",
+                 i + 1);
     }
   }
   return out;

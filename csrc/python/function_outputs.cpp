@@ -39,7 +39,8 @@ class Finish {
       if (TP_LIKELY(t->storage().version() == versions[i])) continue;
       if (!t->requires_grad() && !contains(f_->to_save, args_[i])) continue;
       if (shares_dirty_memory(t)) continue;
-      runtime_error(name(), ": forward changed argument ", i, " in place without ctx.mark_dirty; declare it, or change a clone");
+      runtime_error(name(), ": forward changed argument ", i,
+                    " in place without ctx.mark_dirty; declare it, or change a clone");
     }
   }
 
@@ -52,13 +53,15 @@ class Finish {
         if (tensor_of(d)->is_view() && node_)
           runtime_error(name(), ": a view that is not an input was marked dirty; only inputs of forward can be");
         if (PyErr_WarnEx(PyExc_UserWarning,
-                         "mark_dirty: a tensor that is not an input was marked dirty; only inputs of forward need it", 1) < 0)
+                         "mark_dirty: a tensor that is not an input was marked dirty; only inputs of forward need it",
+                         1) < 0)
           host_error();
       }
       bool returned = false;
       for (std::size_t i = 0; i < count_; ++i) returned = returned || items_[i] == d;
       if (!returned)
-        runtime_error(name(), ": Some elements marked as dirty during the forward method were not returned as output. The "
+        runtime_error(name(),
+                      ": Some elements marked as dirty during the forward method were not returned as output. The "
                       "inputs that are modified inplace must all be outputs of the Function.");
     }
   }
@@ -151,7 +154,8 @@ class Finish {
       const TensorRef& out = tensor_of(results_[i].get());
       const TensorRef& t = tensor_of(tangents[i]);
       if (!(t->sizes() == out->sizes()))
-        runtime_error(name(), ": jvp returned a tangent of size ", t->sizes(), " for output ", i, " of size ", out->sizes());
+        runtime_error(name(), ": jvp returned a tangent of size ", t->sizes(), " for output ", i, " of size ",
+                      out->sizes());
       if (is_differentiable(out->dtype()) && !contains(f_->non_differentiable, items_[i])) wiring::set_tangent(out, t);
     }
   }
@@ -194,7 +198,8 @@ class Finish {
       return;
     }
     if (differentiable && t->is_view() && count_ > 1)
-      runtime_error(name(), ": If your Function modifies inplace an input that is a view of another Tensor, your Function "
+      runtime_error(name(),
+                    ": If your Function modifies inplace an input that is a view of another Tensor, your Function "
                     "cannot return more than one Tensor. This is not supported by the current autograd engine.");
     wiring::check_inplace(kSchema, t, differentiable || t->requires_grad());
     wiring::finish_inplace(t, differentiable ? node_ref() : NodeRef());
@@ -250,8 +255,8 @@ class Finish {
     PyObject* list = f_->output_grad_dtypes;
     if (!list) return;
     if (std::size_t(PyTuple_GET_SIZE(list)) != count_)
-      runtime_error(name(), ": set_output_grad_dtype declared ", PyTuple_GET_SIZE(list), " dtypes, forward returned ", count_,
-                    " values");
+      runtime_error(name(), ": set_output_grad_dtype declared ", PyTuple_GET_SIZE(list), " dtypes, forward returned ",
+                    count_, " values");
     for (std::size_t i = 0; i < count_; ++i) {
       PyObject* d = PyTuple_GET_ITEM(list, Py_ssize_t(i));
       if (d == Py_None) {

@@ -32,7 +32,8 @@ PyObject* state_tensor(const Generator& g) {
   return wrap(TensorImpl::make(std::move(bytes)));
 }
 void restore(Generator& g, PyObject* o) {
-  if (!is_tensor(o) || tensor_of(o)->dtype() != Dtype::U8 || tensor_of(o)->numel() != 16 || !tensor_of(o)->storage().is_contiguous())
+  if (!is_tensor(o) || tensor_of(o)->dtype() != Dtype::U8 || tensor_of(o)->numel() != 16 ||
+      !tensor_of(o)->storage().is_contiguous())
     type_error("set_state: expected the uint8 tensor of 16 elements that get_state() gives");
   Generator::State s;
   std::memcpy(&s.seed, tensor_of(o)->storage().raw(), 8);
@@ -64,7 +65,9 @@ PyObject* manual_seed(PyObject* self, PyObject* seed) {
     return self;
   });
 }
-PyObject* reseed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(as_generator(self)->generator->reseed()); }
+PyObject* reseed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(as_generator(self)->generator->reseed());
+}
 PyObject* initial_seed(PyObject* self, PyObject*) {
   return PyLong_FromUnsignedLongLong(as_generator(self)->generator->initial_seed());
 }
@@ -110,10 +113,12 @@ PyObject* default_set_state(PyObject*, PyObject* state) {
 }
 PyMethodDef functions[] = {
     {"manual_seed", default_seed, METH_O, "manual_seed(seed)\n--\n\nSeeds the default generator and returns it."},
-    {"seed", default_reseed, METH_NOARGS, "seed()\n--\n\nSeeds the default generator from the system; returns the seed."},
+    {"seed", default_reseed, METH_NOARGS,
+     "seed()\n--\n\nSeeds the default generator from the system; returns the seed."},
     {"initial_seed", default_initial, METH_NOARGS, "initial_seed()\n--\n\nThe seed of the default generator."},
     {"get_rng_state", default_get_state, METH_NOARGS, "get_rng_state()\n--\n\nThe state of the default generator."},
-    {"set_rng_state", default_set_state, METH_O, "set_rng_state(state)\n--\n\nRestores the state of the default generator."},
+    {"set_rng_state", default_set_state, METH_O,
+     "set_rng_state(state)\n--\n\nRestores the state of the default generator."},
     {}};
 
 }  // namespace

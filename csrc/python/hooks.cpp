@@ -145,7 +145,8 @@ PyObject* handle_reduce(PyObject*, PyObject*) { return Py_BuildValue("(O())", &H
 PyObject* handle_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"callback", nullptr};
   PyObject* callback = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:RemovableHandle", const_cast<char**>(names), &callback)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:RemovableHandle", const_cast<char**>(names), &callback))
+    return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   HandleObject* h = as_handle(self);
@@ -190,7 +191,8 @@ void purge(std::vector<HookRef>& list) {
 }  // namespace
 
 PyObject* add_hook(Node& node, HookKind kind, std::uint32_t output_nr, PyObject* callable) {
-  if (!PyCallable_Check(callable)) type_error("register_hook: the hook must be callable, not ", Py_TYPE(callable)->tp_name);
+  if (!PyCallable_Check(callable))
+    type_error("register_hook: the hook must be callable, not ", Py_TYPE(callable)->tp_name);
   PyObject* self = HandleType.tp_alloc(&HandleType, 0);
   if (!self) host_error();
   auto* hook = new PythonHook(callable, kind);
@@ -230,7 +232,8 @@ void init_hooks(PyObject* module) {
   HandleType.tp_name = "tensorplay.utils.hooks.RemovableHandle";
   HandleType.tp_basicsize = sizeof(HandleObject);
   HandleType.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC;
-  HandleType.tp_doc = "RemovableHandle(callback=None)\n--\n\nTakes a hook away again: by remove(), or at the end of a with block.";
+  HandleType.tp_doc =
+      "RemovableHandle(callback=None)\n--\n\nTakes a hook away again: by remove(), or at the end of a with block.";
   HandleType.tp_weaklistoffset = offsetof(HandleObject, weak);
   HandleType.tp_new = handle_new;
   HandleType.tp_dealloc = handle_dealloc;

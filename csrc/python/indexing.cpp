@@ -38,14 +38,17 @@ Part classify(PyObject* o) {
     } else if (PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o) || is_numpy_array(o)) {
       p.tensor = tensor_like_array(o, "index", std::nullopt);
       // An empty list has no dtype of its own: it selects nothing.
-      if (p.tensor->numel() == 0 && is_float(p.tensor->dtype())) p.tensor = TensorImpl::make(empty(p.tensor->sizes(), Dtype::I64));
+      if (p.tensor->numel() == 0 && is_float(p.tensor->dtype()))
+        p.tensor = TensorImpl::make(empty(p.tensor->sizes(), Dtype::I64));
     } else if (PyIndex_Check(o)) {
       Owned i(PyNumber_Index(o));
       if (!i) host_error();
       return classify(i.get());
     } else {
-      index_error("index: only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors or lists are valid "
-                  "indices, not ", Py_TYPE(o)->tp_name);
+      index_error(
+          "index: only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors or lists are valid "
+          "indices, not ",
+          Py_TYPE(o)->tp_name);
     }
     const Dtype d = p.tensor->dtype();
     if (d == Dtype::Bool) {
@@ -126,7 +129,9 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
   for (Py_ssize_t i = 0; i < n; ++i) {
     Part p = classify(items[i]);
     switch (p.kind) {
-      case Item::Int: case Item::Slice: case Item::Index: ++used; break;
+      case Item::Int:
+      case Item::Slice:
+      case Item::Index: ++used; break;
       case Item::Mask: used += p.tensor->dim(); break;
       case Item::Ellipsis:
         if (ellipsis) index_error("index: an index can have only a single ellipsis ('...')");
@@ -138,7 +143,8 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
   }
   if (used > t->dim()) {
     if (t->dim() == 0 && n == 1)
-      index_error("invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
+      index_error(
+          "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
     index_error("too many indices for tensor of dimension ", t->dim(), " (got ", used, ")");
   }
   Selection s{t, {}};
@@ -165,8 +171,8 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
         const Shape& m = p.tensor->sizes();
         for (int k = 0; k < m.size(); ++k)
           if (m[k] != s.view->sizes()[dim + k])
-            index_error("The shape of the mask ", m, " at index ", k, " does not match the shape of the indexed tensor ",
-                        t->sizes(), " at index ", original + k);
+            index_error("The shape of the mask ", m, " at index ", k,
+                        " does not match the shape of the indexed tensor ", t->sizes(), " at index ", original + k);
         original += m.size();
         for (TensorRef& index : mask_indices(p.tensor->storage())) put(std::move(index));
         break;

@@ -68,7 +68,7 @@ void apply(const ModeObject* m) {
         modes::word = (modes::word | modes::kInference) & ~std::uint32_t(modes::kForward);
       else
         modes::word = (modes::word & ~std::uint32_t(modes::kInference | modes::kNoGrad)) |
-                      (dual::current_level() ? std::uint32_t(modes::kForward) : 0u);
+            (dual::current_level() ? std::uint32_t(modes::kForward) : 0u);
       break;
   }
 }
@@ -111,9 +111,9 @@ void mode_dealloc(PyObject* o) {
 PyObject* decorate(PyObject* function, What what, bool on) {
   return guarded([&]() -> PyObject* {
     Owned f = import_attr("tensorplay._decorators", "guard");
-    return PyObject_CallFunctionObjArgs(f.get(), function, reinterpret_cast<PyObject*>(&types[int(what)]),
-                                        what == What::SetGrad || what == What::Inference ? (on ? Py_True : Py_False) : Py_None,
-                                        nullptr);
+    return PyObject_CallFunctionObjArgs(
+        f.get(), function, reinterpret_cast<PyObject*>(&types[int(what)]),
+        what == What::SetGrad || what == What::Inference ? (on ? Py_True : Py_False) : Py_None, nullptr);
   });
 }
 
@@ -137,9 +137,11 @@ PyObject* mode_vectorcall(PyObject* type, PyObject* const* args, size_t nargsf, 
   const What what = What(reinterpret_cast<PyTypeObject*>(type) - types);
   const Py_ssize_t n = PyVectorcall_NARGS(nargsf), kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   if (TP_LIKELY(n + kw == 0)) return construct(what, nullptr);
-  if (n + kw > 1 || (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "mode") != 0 &&
-                     PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "func") != 0)) {
-    PyErr_Format(PyExc_TypeError, "%s: takes at most one argument", types[int(what)].tp_name + sizeof("tensorplay.") - 1);
+  if (n + kw > 1 ||
+      (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "mode") != 0 &&
+       PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "func") != 0)) {
+    PyErr_Format(PyExc_TypeError, "%s: takes at most one argument",
+                 types[int(what)].tp_name + sizeof("tensorplay.") - 1);
     return nullptr;
   }
   return construct(what, args[0]);
@@ -203,9 +205,11 @@ PyObject* set_autocast(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 2) type_error("_set_autocast: takes (enabled, dtype)");
     Dtype d;
-    if (!dtype_from(args[1], &d)) type_error("autocast: dtype must be a tensorplay dtype, not ", Py_TYPE(args[1])->tp_name);
+    if (!dtype_from(args[1], &d))
+      type_error("autocast: dtype must be a tensorplay dtype, not ", Py_TYPE(args[1])->tp_name);
     if (!is_float(d)) value_error("autocast: dtype must be a floating dtype, got ", dtype_name(d));
-    PyObject* before = Py_BuildValue("(NN)", PyBool_FromLong(modes::any(modes::kAutocast)), wrap(Dtype(modes::autocast_dtype)));
+    PyObject* before =
+        Py_BuildValue("(NN)", PyBool_FromLong(modes::any(modes::kAutocast)), wrap(Dtype(modes::autocast_dtype)));
     const int on = PyObject_IsTrue(args[0]);
     modes::word = (modes::word & ~std::uint32_t(modes::kAutocast)) | (on ? std::uint32_t(modes::kAutocast) : 0u);
     modes::autocast_dtype = std::uint8_t(d);
@@ -217,8 +221,8 @@ PyObject* get_autocast_dtype(PyObject*, PyObject*) { return wrap(Dtype(modes::au
 
 PyObject* set_deterministic(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static constexpr Param params[] = {{"mode", Kind::Bool}, {"warn_only", Kind::Bool, true, true}};
-  static const Spec spec{"use_deterministic_algorithms", "use_deterministic_algorithms(bool mode, *, bool warn_only=False)",
-                         params};
+  static const Spec spec{"use_deterministic_algorithms",
+                         "use_deterministic_algorithms(bool mode, *, bool warn_only=False)", params};
   return guarded([&]() -> PyObject* {
     Slots<2> a;
     parse(spec, a, nullptr, args, n, kw);
@@ -229,7 +233,8 @@ PyObject* set_deterministic(PyObject*, PyObject* const* args, Py_ssize_t n, PyOb
 PyObject* are_deterministic(PyObject*, PyObject*) { return PyBool_FromLong(modes::deterministic()); }
 
 PyMethodDef functions[] = {
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled()\n--\n\nWhether operations are recorded on this thread."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled()\n--\n\nWhether operations are recorded on this thread."},
     {"is_inference_mode_enabled", is_inference_enabled, METH_NOARGS,
      "is_inference_mode_enabled()\n--\n\nWhether inference_mode is on."},
     {"_get_mode_word", get_word, METH_NOARGS, nullptr},
@@ -239,7 +244,8 @@ PyMethodDef functions[] = {
     {"is_autocast_enabled", is_autocast_enabled, METH_NOARGS, "is_autocast_enabled()\n--\n\nWhether autocast is on."},
     {"get_autocast_dtype", get_autocast_dtype, METH_NOARGS, "get_autocast_dtype()\n--\n\nThe dtype autocast casts to."},
     {"use_deterministic_algorithms", fast(set_deterministic), METH_FASTCALL | METH_KEYWORDS,
-     "use_deterministic_algorithms(mode, *, warn_only=False)\n--\n\nRefuses ops whose result may differ from run to run."},
+     "use_deterministic_algorithms(mode, *, warn_only=False)\n--\n\nRefuses ops whose result may differ from run to "
+     "run."},
     {"are_deterministic_algorithms_enabled", are_deterministic, METH_NOARGS,
      "are_deterministic_algorithms_enabled()\n--\n\nWhether only deterministic algorithms may run."},
     {}};
@@ -247,8 +253,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void init_modes(PyObject* module) {
-  static constexpr const char* names[4] = {"tensorplay.no_grad", "tensorplay.enable_grad", "tensorplay.set_grad_enabled",
-                                           "tensorplay.inference_mode"};
+  static constexpr const char* names[4] = {"tensorplay.no_grad", "tensorplay.enable_grad",
+                                           "tensorplay.set_grad_enabled", "tensorplay.inference_mode"};
   static constexpr const char* docs[4] = {
       "no_grad(func=None)\n--\n\nInside the block, or in the decorated function, nothing is recorded.",
       "enable_grad(func=None)\n--\n\nInside the block, or in the decorated function, operations are recorded.",

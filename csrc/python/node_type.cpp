@@ -58,7 +58,8 @@ PyTypeObject* class_named(const std::string& full) {
                                 {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                                 {0, nullptr}};
   const std::string* qualified = new std::string("tensorplay.autograd." + name);  // the class keeps pointing to it
-  PyType_Spec spec{qualified->c_str(), 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyType_Spec spec{qualified->c_str(), 0, 0,
+                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   Owned bases(PyTuple_Pack(1, &NodeType));
   Owned type(PyType_FromSpecWithBases(&spec, bases.get()));
   if (!type || PyDict_SetItem(node_classes, key.get(), type.get()) < 0) host_error();
@@ -143,7 +144,8 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     std::vector<TensorRef> grads;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       PyObject* g = PyTuple_GET_ITEM(args, i);
-      if (g != Py_None && !is_tensor(g)) type_error(n.name(), ": gradient ", i, " must be Tensor or None, not ", Py_TYPE(g)->tp_name);
+      if (g != Py_None && !is_tensor(g))
+        type_error(n.name(), ": gradient ", i, " must be Tensor or None, not ", Py_TYPE(g)->tp_name);
       grads.push_back(g == Py_None ? TensorRef() : tensor_of(g));
     }
     NodeRef keep = node_of(self);
@@ -186,7 +188,8 @@ PyObject* saved_register_hooks(PyObject* self, PyObject* const* args, Py_ssize_t
     Node& node = live(o->node, "register_hooks");
     SavedSlot s = node.saved_at(o->slot);
     if (s.value->released()) runtime_error("register_hooks: the saved tensor has already been freed");
-    if (!s.value->plain()) runtime_error("register_hooks: calling register_hooks on a saved tensor with hooks already registered");
+    if (!s.value->plain())
+      runtime_error("register_hooks: calling register_hooks on a saved tensor with hooks already registered");
     TensorRef t = saved_value(node, o->slot);
     if (!t) runtime_error("register_hooks: nothing was saved in '", s.name, "'");
     s.value->pack(pack_with(args[0], args[1], t));

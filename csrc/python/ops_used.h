@@ -13,7 +13,8 @@ TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int
                 std::optional<std::int64_t> end, std::int64_t step);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices);
-TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values, bool accumulate);
+TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
+                     bool accumulate);
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
 TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);

@@ -68,8 +68,8 @@ PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads
 PyObject* memory_stats(PyObject*, PyObject*) {
   const memory::Stats s = memory::stats();
   return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "in_use", static_cast<unsigned long long>(s.in_use), "cached",
-                       static_cast<unsigned long long>(s.cached), "peak", static_cast<unsigned long long>(s.peak), "allocations",
-                       static_cast<unsigned long long>(s.allocations), "blocks_made",
+                       static_cast<unsigned long long>(s.cached), "peak", static_cast<unsigned long long>(s.peak),
+                       "allocations", static_cast<unsigned long long>(s.allocations), "blocks_made",
                        static_cast<unsigned long long>(memory::blocks_made), "blocks_live",
                        static_cast<unsigned long long>(memory::blocks_live()), "cache_limit",
                        static_cast<unsigned long long>(memory::cache_limit()));
@@ -121,7 +121,8 @@ PyObject* set_anomaly(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
   const int on = PyObject_IsTrue(args[0]), check = n > 1 ? PyObject_IsTrue(args[1]) : 1;
   if (on < 0 || check < 0) return nullptr;
-  PyObject* before = Py_BuildValue("(NN)", PyBool_FromLong(modes::any(modes::kAnomaly)), PyBool_FromLong(anomaly_check_nan));
+  PyObject* before =
+      Py_BuildValue("(NN)", PyBool_FromLong(modes::any(modes::kAnomaly)), PyBool_FromLong(anomaly_check_nan));
   modes::word = (modes::word & ~std::uint32_t(modes::kAnomaly)) | (on ? std::uint32_t(modes::kAnomaly) : 0u);
   anomaly_check_nan = check;
   return before;
@@ -157,8 +158,8 @@ PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
 }
 PyObject* set_mutation_callback(PyObject*, PyObject* f) {
   Py_XSETREF(mutation_callback, f == Py_None ? nullptr : Owned::share(f).release());
-  modes::word =
-      (modes::word & ~std::uint32_t(modes::kMutationAllowed)) | (mutation_callback ? std::uint32_t(modes::kMutationAllowed) : 0u);
+  modes::word = (modes::word & ~std::uint32_t(modes::kMutationAllowed)) |
+      (mutation_callback ? std::uint32_t(modes::kMutationAllowed) : 0u);
   Py_RETURN_NONE;
 }
 PyObject* set_attribute(PyObject*, PyObject* const* args, Py_ssize_t n) {
@@ -189,14 +190,18 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const TensorRef& t = need_tensor("make_dual", args[0]);
     const TensorRef& tangent = need_tensor("make_dual", args[1]);
     if (!dual::current_level())
-      runtime_error("make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first");
+      runtime_error(
+          "make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+          "enter_dual_level() first");
     if (!(t->sizes() == tangent->sizes()))
-      runtime_error("make_dual: the tangent has sizes ", tangent->sizes(), ", the primal ", t->sizes(), "; they must be equal");
+      runtime_error("make_dual: the tangent has sizes ", tangent->sizes(), ", the primal ", t->sizes(),
+                    "; they must be equal");
     // A view with the history of the primal: gradients go through it.
     TensorRef dual = wiring::primal(t);
     if (dual == t || dual->host_object) {
       dual = wiring::make_view(t, t->storage(), "make_dual");
-      if (NodeBase* fn = t->grad_fn_raw()) dual->set_grad_fn(NodeBaseRef::share(fn), t->output_nr());
+      if (NodeBase* fn = t->grad_fn_raw())
+        dual->set_grad_fn(NodeBaseRef::share(fn), t->output_nr());
       else if (t->requires_grad()) {
         const Edge e = gradient_edge(t);
         dual->set_grad_fn(NodeBaseRef::share(e.node.get()), e.nr);
@@ -223,8 +228,10 @@ PyCFunction fastcall(F f) {
 }
 PyMethodDef functions[] = {
     {"set_num_threads", set_threads, METH_O, "set_num_threads(n)\n--\n\nThreads that large operations are split over."},
-    {"get_num_threads", get_threads, METH_NOARGS, "get_num_threads()\n--\n\nThreads that large operations are split over."},
-    {"show_config", show_config, METH_NOARGS, "show_config()\n--\n\nHow this build was made and what it runs on, as text."},
+    {"get_num_threads", get_threads, METH_NOARGS,
+     "get_num_threads()\n--\n\nThreads that large operations are split over."},
+    {"show_config", show_config, METH_NOARGS,
+     "show_config()\n--\n\nHow this build was made and what it runs on, as text."},
     {"_memory_stats", memory_stats, METH_NOARGS, nullptr},
     {"_memory_reset_peak", memory_reset_peak, METH_NOARGS, nullptr},
     {"_memory_trim", memory_trim, METH_NOARGS, nullptr},

@@ -87,7 +87,8 @@ PyMethodDef functions[] = {
      "_push_saved_hooks(pack_hook, unpack_hook)\n--\n\nMakes these the innermost hooks of the thread."},
     {"_pop_saved_hooks", pop, METH_NOARGS, "_pop_saved_hooks()\n--\n\nTakes the innermost hooks away."},
     {"_set_saved_hooks_disabled", set_disabled, METH_O,
-     "_set_saved_hooks_disabled(message)\n--\n\nForbids hooks with a message, or allows them (None); returns what was set."},
+     "_set_saved_hooks_disabled(message)\n--\n\nForbids hooks with a message, or allows them (None); returns what was "
+     "set."},
     {"_top_saved_hooks", top, METH_NOARGS, "_top_saved_hooks()\n--\n\nThe innermost pair of hooks, or None."},
     {}};
 

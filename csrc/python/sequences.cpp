@@ -88,7 +88,8 @@ class Scan {
   }
   // The depth of the first number is the number of dimensions.
   void leaf(int depth) {
-    if (depth < sizes.size()) value_error(op_, ": expected a sequence of length ", sizes[depth], place(), ", found a number");
+    if (depth < sizes.size())
+      value_error(op_, ": expected a sequence of length ", sizes[depth], place(), ", found a number");
     closed_ = true;
   }
   void add(Dtype d) {
@@ -102,7 +103,8 @@ class Scan {
 
 void check_range(const char* op, Dtype d, const Scalar& v) {
   if (category(d) != Category::Integer || item_size(d) == 8) return;
-  if (!v.is_integral() && !std::isfinite(v.to_double())) value_error(op, ": ", v.to_double(), " can't be converted to ", dtype_name(d));
+  if (!v.is_integral() && !std::isfinite(v.to_double()))
+    value_error(op, ": ", v.to_double(), " can't be converted to ", dtype_name(d));
   const int bits = int(item_size(d)) * 8;
   const std::int64_t low = is_signed(d) ? -(std::int64_t(1) << (bits - 1)) : 0;
   const std::int64_t high = is_signed(d) ? (std::int64_t(1) << (bits - 1)) - 1 : (std::int64_t(1) << bits) - 1;

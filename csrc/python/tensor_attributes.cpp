@@ -36,11 +36,12 @@ PyObject* get_grad(PyObject* self, void*) {
   const TensorRef& g = t->grad();
   if (TP_LIKELY(bool(g))) return wrap(g);
   if (!t->is_leaf() && !(t->meta() && t->meta()->retains_grad)) {
-    if (PyErr_WarnEx(PyExc_UserWarning,
-                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
-                     "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
-                     "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
-                     1) < 0)
+    if (PyErr_WarnEx(
+            PyExc_UserWarning,
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+            "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+            "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+            1) < 0)
       return nullptr;
   }
   Py_RETURN_NONE;
@@ -84,8 +85,8 @@ int set_grad_dtype(PyObject* self, PyObject* value, void*) {
     if (value != Py_None && !dtype_from(value, &d))
       type_error("grad_dtype: expected a tensorplay dtype or None, not ", Py_TYPE(value)->tp_name);
     if (value != Py_None && t->grad() && t->grad()->dtype() != d)
-      runtime_error("grad_dtype: can't become ", dtype_name(d), " while .grad has dtype ", dtype_name(t->grad()->dtype()),
-                    "; set .grad to None first");
+      runtime_error("grad_dtype: can't become ", dtype_name(d), " while .grad has dtype ",
+                    dtype_name(t->grad()->dtype()), "; set .grad to None first");
     AutogradMeta& meta = t->ensure_meta();
     meta.has_grad_dtype = true;
     meta.any_grad_dtype = value == Py_None;
@@ -112,7 +113,8 @@ PyObject* get_retains_grad(PyObject* self, void*) {
 PyObject* get_version(PyObject* self, void*) {
   const TensorRef& t = tensor_of(self);
   if (t->is_inference()) {
-    PyErr_SetString(PyExc_RuntimeError, "_version: inference tensors do not track changes; clone() one outside inference_mode");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "_version: inference tensors do not track changes; clone() one outside inference_mode");
     return nullptr;
   }
   return PyLong_FromUnsignedLong(t->storage().version());
@@ -132,7 +134,8 @@ PyObject* get_data(PyObject* self, void*) {
 }
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    if (!value || !is_tensor(value)) type_error("data: expected a Tensor, not ", value ? Py_TYPE(value)->tp_name : "nothing");
+    if (!value || !is_tensor(value))
+      type_error("data: expected a Tensor, not ", value ? Py_TYPE(value)->tp_name : "nothing");
     const TensorRef& t = tensor_of(self);
     const TensorRef& other = tensor_of(value);
     if (t->requires_grad() && !is_differentiable(other->dtype()))
@@ -168,7 +171,8 @@ PyObject* get_mh(PyObject* self, void*) {
 PyObject* get_h(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    if (t->dim() != 0 && t->dim() != 2) runtime_error("H: needs a matrix, this tensor has ", t->dim(), " dimensions; mH takes batches");
+    if (t->dim() != 0 && t->dim() != 2)
+      runtime_error("H: needs a matrix, this tensor has ", t->dim(), " dimensions; mH takes batches");
     TensorRef r = t->dim() == 2 ? ops::transpose(t, 0, 1) : t;
     return wrap(is_complex(r->dtype()) ? ops::conj(r) : r);
   });
@@ -187,7 +191,8 @@ PyObject* get_real(PyObject* self, void*) {
 PyObject* get_imag(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    if (!is_complex(t->dtype())) runtime_error("imag: only complex tensors have one, this one is ", dtype_name(t->dtype()));
+    if (!is_complex(t->dtype()))
+      runtime_error("imag: only complex tensors have one, this one is ", dtype_name(t->dtype()));
     return wrap(part(t, 1, "imag"));
   });
 }
@@ -197,14 +202,16 @@ PyObject* get_imag(PyObject* self, void*) {
 void set_requires_grad_flag(const TensorRef& t, bool on) {
   if (!t->is_leaf()) {
     if (on) return;
-    runtime_error("requires_grad: you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                  "variable in a subgraph that doesn't require differentiation use detach(): y = x.detach()");
+    runtime_error(
+        "requires_grad: you can only change requires_grad flags of leaf variables. If you want to use a computed "
+        "variable in a subgraph that doesn't require differentiation use detach(): y = x.detach()");
   }
   if (on && !is_differentiable(t->dtype()))
     runtime_error("requires_grad: only tensors of floating point and complex dtype can require gradients, this one is ",
                   dtype_name(t->dtype()));
   if (on && t->is_inference() && !modes::any(modes::kInference))
-    runtime_error("requires_grad: an inference tensor can't require gradients outside inference_mode; clone() it first");
+    runtime_error(
+        "requires_grad: an inference tensor can't require gradients outside inference_mode; clone() it first");
   t->set_requires_grad(on);
 }
 

@@ -1,7 +1,7 @@
 // Methods of Tensor about history: flags, hooks, detaching, backward.
+#include "ops/wiring.h"
 #include "python/graph_objects.h"
 #include "python/tensor_type.h"
-#include "ops/wiring.h"
 
 namespace tp::python {
 namespace {
@@ -42,9 +42,11 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
     if (!t->requires_grad())
-      runtime_error("register_post_accumulate_grad_hook: cannot register a hook on a tensor that doesn't require gradient");
+      runtime_error(
+          "register_post_accumulate_grad_hook: cannot register a hook on a tensor that doesn't require gradient");
     if (!t->is_leaf())
-      runtime_error("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors");
+      runtime_error(
+          "register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors");
     ensure_tracked(self);
     return add_hook(*accumulator_of(t), HookKind::Accumulated, 0, hook);
   });
@@ -71,10 +73,11 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
                                      {"retain_graph", Kind::Any, true},
                                      {"create_graph", Kind::Any, true},
                                      {"inputs", Kind::Any, true}};
-  static const Spec spec{"backward",
-                         "backward(Tensor input, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, "
-                         "Tensor[]? inputs=None)",
-                         params};
+  static const Spec spec{
+      "backward",
+      "backward(Tensor input, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, "
+      "Tensor[]? inputs=None)",
+      params};
   return guarded([&]() -> PyObject* {
     if (n == 0 && !kw) return run_backward(self, nullptr, nullptr, nullptr, nullptr);
     Slots<5> a;
@@ -88,7 +91,8 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
 PyMethodDef tensor_autograd_methods[] = {
     {"requires_grad_", fast(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_(requires_grad=True)\n--\n\nSets requires_grad and returns the tensor."},
-    {"retain_grad", retain_grad_method, METH_NOARGS, "retain_grad()\n--\n\nMakes backward() fill .grad of this non-leaf."},
+    {"retain_grad", retain_grad_method, METH_NOARGS,
+     "retain_grad()\n--\n\nMakes backward() fill .grad of this non-leaf."},
     {"register_hook", register_hook, METH_O,
      "register_hook(hook)\n--\n\nCalls hook(grad) when the gradient of this tensor is known; may return another."},
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,

@@ -46,7 +46,9 @@ PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype())); }
 PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->storage().offset()); }
-PyObject* is_contiguous(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->storage().is_contiguous()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self)->storage().is_contiguous());
+}
 PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self)->storage().raw()); }
 PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_float(tensor_of(self)->dtype())); }
 PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self)->dtype())); }
@@ -176,7 +178,8 @@ PyTypeObject* iterator_type() {
 PyObject* item_of(const TensorRef& t, const char* op) {
   const Storage& s = t->storage();
   if (s.numel() != 1)
-    runtime_error(op, ": a tensor with ", s.numel(), " elements cannot be converted to a number; index one element, or use tolist()");
+    runtime_error(op, ": a tensor with ", s.numel(),
+                  " elements cannot be converted to a number; index one element, or use tolist()");
   return python_element(s.raw(), s.dtype());
 }
 
@@ -233,8 +236,8 @@ PyObject* tensor_index(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
     if (!is_integral(t->dtype()) || t->numel() != 1)
-      type_error("index: only an integer tensor of one element converts to an index; this one is ", dtype_name(t->dtype()),
-                 t->sizes());
+      type_error("index: only an integer tensor of one element converts to an index; this one is ",
+                 dtype_name(t->dtype()), t->sizes());
     Owned v(item_of(t, "index"));
     return v ? PyNumber_Long(v.get()) : nullptr;
   });
@@ -269,10 +272,12 @@ PyMethodDef tensor_methods[] = {
     {"numel", numel, METH_NOARGS, "numel()\n--\n\nNumber of elements."},
     {"nelement", numel, METH_NOARGS, "nelement()\n--\n\nNumber of elements."},
     {"element_size", element_size, METH_NOARGS, "element_size()\n--\n\nBytes per element."},
-    {"storage_offset", storage_offset, METH_NOARGS, "storage_offset()\n--\n\nPlace of the first element in its memory."},
+    {"storage_offset", storage_offset, METH_NOARGS,
+     "storage_offset()\n--\n\nPlace of the first element in its memory."},
     {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous()\n--\n\nWhether elements lie in order without gaps."},
     {"data_ptr", data_ptr, METH_NOARGS, "data_ptr()\n--\n\nAddress of the first element."},
-    {"is_floating_point", is_floating_point, METH_NOARGS, "is_floating_point()\n--\n\nWhether the dtype is real floating."},
+    {"is_floating_point", is_floating_point, METH_NOARGS,
+     "is_floating_point()\n--\n\nWhether the dtype is real floating."},
     {"is_complex", is_complex_method, METH_NOARGS, "is_complex()\n--\n\nWhether the dtype is complex."},
     {"is_signed", is_signed_method, METH_NOARGS, "is_signed()\n--\n\nWhether values can be negative."},
     {"is_inference", is_inference, METH_NOARGS, "is_inference()\n--\n\nWhether it was made under inference_mode."},

@@ -42,7 +42,7 @@ void give_to_impl(TensorObject* o) {
 bool worth_keeping(TensorObject* o) {
   TensorImpl* impl = o->ref.get();
   return impl && impl->use_count() > 1 && !impl->owns_host_object &&
-         (o->dict || o->weak || Py_TYPE(reinterpret_cast<PyObject*>(o)) != &TensorType);
+      (o->dict || o->weak || Py_TYPE(reinterpret_cast<PyObject*>(o)) != &TensorType);
 }
 
 // Called when an impl that owns its object dies. True: somebody still uses the object, which takes the impl back.
@@ -230,9 +230,9 @@ void fill_operators(const Registry& r) {
 void add_methods(PyTypeObject* type, PyMethodDef* table, bool replace) {
   for (PyMethodDef* m = table; m->ml_name; ++m) {
     if (!replace && PyDict_GetItemString(type->tp_dict, m->ml_name)) continue;
-    Owned d(m->ml_flags & METH_STATIC  ? PyStaticMethod_New(Owned(PyCFunction_New(m, nullptr)).get())
-            : m->ml_flags & METH_CLASS ? PyDescr_NewClassMethod(type, m)
-                                       : PyDescr_NewMethod(type, m));
+    Owned d(m->ml_flags & METH_STATIC      ? PyStaticMethod_New(Owned(PyCFunction_New(m, nullptr)).get())
+                : m->ml_flags & METH_CLASS ? PyDescr_NewClassMethod(type, m)
+                                           : PyDescr_NewMethod(type, m));
     if (!d || PyDict_SetItemString(type->tp_dict, m->ml_name, d.get()) < 0) host_error();
   }
 }

@@ -77,10 +77,14 @@ PyObject* python_element(const char* p, Dtype d) {
 void write_element(char* p, Dtype d, const Scalar& v) {
   switch (d) {
     case Dtype::Bool: *p = v.to_bool(); break;
-    case Dtype::U8: case Dtype::I8: store(p, std::uint8_t(v.to_int())); break;
-    case Dtype::I16: case Dtype::U16: store(p, std::uint16_t(v.to_int())); break;
-    case Dtype::I32: case Dtype::U32: store(p, std::uint32_t(v.to_int())); break;
-    case Dtype::I64: case Dtype::U64: store(p, v.to_int()); break;
+    case Dtype::U8:
+    case Dtype::I8: store(p, std::uint8_t(v.to_int())); break;
+    case Dtype::I16:
+    case Dtype::U16: store(p, std::uint16_t(v.to_int())); break;
+    case Dtype::I32:
+    case Dtype::U32: store(p, std::uint32_t(v.to_int())); break;
+    case Dtype::I64:
+    case Dtype::U64: store(p, v.to_int()); break;
     case Dtype::F16: store(p, half(v.to_double()).bits); break;
     case Dtype::BF16: store(p, bfloat16(v.to_double()).bits); break;
     case Dtype::F32: store(p, float(v.to_double())); break;

@@ -43,8 +43,10 @@ void shapes_and_seeds() {
   TensorRef x = leaf({1, 2});
   TensorRef y = mul(x, x);
   check_raises([&] { backward(y); }, "grad can be implicitly created only for scalar outputs");
-  check_raises([&] { backward(y, {}, leaf({1, 2, 3}, false)); }, "Mismatch in shape: grad_output[0] has a shape of [3]");
-  check_raises([&] { backward(leaf({1}, false)); }, "element 0 of tensors does not require grad and does not have a grad_fn");
+  check_raises([&] { backward(y, {}, leaf({1, 2, 3}, false)); },
+               "Mismatch in shape: grad_output[0] has a shape of [3]");
+  check_raises([&] { backward(leaf({1}, false)); },
+               "element 0 of tensors does not require grad and does not have a grad_fn");
   backward(y, {}, leaf({1, 10}, false));
   check(values(x->grad()) == Values{2, 40}, "seeded");
 }

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <set>
 
+#include "ops/binary.h"
 #include "ops/linalg.h"
 #include "ops/node_index.h"
 #include "ops/reduction.h"
 #include "ops/unary_1.h"
 #include "ops/unary_2.h"
-#include "ops/binary.h"
 #include "ops/view.h"
 #include "toy_ops.h"
 
@@ -25,7 +25,8 @@ void every_class() {
     NodeRef node = f.make();
     check(names.insert(cls).second, cls + ": listed once");
     check(!f.schema->name.empty() && f.schema->version >= 1, cls + ": schema_v1 names its op");
-    check(f.schema->signature.substr(0, f.schema->name.size()) == f.schema->name, cls + ": the signature begins with the name");
+    check(f.schema->signature.substr(0, f.schema->name.size()) == f.schema->name,
+          cls + ": the signature begins with the name");
     check(node->name() == cls + "0", cls + ": Python's name is " + node->name());
     check(node->schema() == f.schema, cls + ": the node knows its schema");
     check(node->num_outputs() >= 1, cls + ": has outputs");
@@ -82,7 +83,8 @@ void fields() {
   auto& tanh = node_of<ops::TanhBackward>(y);
   static_assert(ops::TanhBackward::kNumInputs == 1 && ops::MulBackward::kNumInputs == 2);
   static_assert(ops::TanhBackward::schema_v1.name == "tanh");
-  check(tanh.out_shape() == Shape{2} && tanh.input_shape(0) == Shape{2} && tanh.dtype() == Dtype::F64, "shapes and dtype");
+  check(tanh.out_shape() == Shape{2} && tanh.input_shape(0) == Shape{2} && tanh.dtype() == Dtype::F64,
+        "shapes and dtype");
   check(tanh.device() == Device::CPU && tanh.input_dtype(0) == Dtype::F64, "device and input dtype");
   check(tanh.input_tensor(0) == x && tanh.retainable_inputs().size() == 1, "input_tensors_ finds the leaf");
   check(tanh.saved_slot(0).saved() && tanh.saved_slot(0).raw().same_view(y->storage()), "tanh saves its output");
@@ -90,7 +92,8 @@ void fields() {
 
   TensorRef z = ops::mul(y, w);
   auto& mul = node_of<ops::MulBackward>(z);
-  check(mul.saved_slot(0).raw().same_view(y->storage()) && mul.saved_slot(1).raw().same_view(w->storage()), "slot order");
+  check(mul.saved_slot(0).raw().same_view(y->storage()) && mul.saved_slot(1).raw().same_view(w->storage()),
+        "slot order");
   check(mul.input_tensor(1) == w, "a saved leaf comes back as itself");
   TensorRef scaled = ops::mul(y, leaf({4, 4}, false));
   check(!node_of<ops::MulBackward>(scaled).saved_slot(0).saved(), "what no gradient reads is not saved");
@@ -98,7 +101,8 @@ void fields() {
   Storage g = make({2}, {1, 10});
   tanh.validate_versions();
   GradVec grads = tanh.apply({&g, 1});
-  check(grads.size() == 1 && near(TensorImpl::make(grads[0]), {1 - std::pow(std::tanh(0.5), 2), 10 * (1 - std::pow(std::tanh(1), 2))}),
+  check(grads.size() == 1 &&
+            near(TensorImpl::make(grads[0]), {1 - std::pow(std::tanh(0.5), 2), 10 * (1 - std::pow(std::tanh(1), 2))}),
         "apply");
   TensorRef gt = TensorImpl::make(g);
   GraphGradVec graph = call_node(tanh, {&gt, 1});
@@ -130,7 +134,8 @@ void views() {
   std::vector<TensorRef> parts = ops::unbind(b, 0);
   check(parts.size() == 4 && grad_fn(parts[2])->name() == "UnbindBackward0" && parts[2]->output_nr() == 2, "unbind");
   check(near(grad({parts[2]}, {x}, {true})[0], {0, 0, 1, 0}), "one of several outputs");
-  check_raises([&] { ops::mul_(parts[0], leaf({2}, false)); }, "Output 0 of UnbindBackward0 is a view and is being modified inplace");
+  check_raises([&] { ops::mul_(parts[0], leaf({2}, false)); },
+               "Output 0 of UnbindBackward0 is a view and is being modified inplace");
   TensorRef part = ops::narrow(b, 0, 1, 2);
   TensorRef w = leaf({5, 7});
   ops::mul_(part, w);

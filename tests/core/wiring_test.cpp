@@ -24,7 +24,8 @@ Storage put(Storage whole, const Storage& src, const Shape& sizes, const Strides
 class PartBackward final : public FuncOp<PartBackward, 1, 0> {
  public:
   static constexpr const char* kName = "PartBackward";
-  static constexpr OpSchema schema_v1{"part", "part(Tensor input, int[] sizes, int[] strides, int offset) -> Tensor out"};
+  static constexpr OpSchema schema_v1{"part",
+                                      "part(Tensor input, int[] sizes, int[] strides, int offset) -> Tensor out"};
   static constexpr const char* kSavedNames[1] = {""};
   static constexpr std::int8_t kSavedInput[1] = {0};
   Shape sizes;
@@ -87,8 +88,7 @@ TensorRef part(const TensorRef& t, const Shape& sizes, const Strides& strides, s
 }
 TensorRef scatter(const TensorRef& into, const TensorRef& src, const Shape& sizes, const Strides& strides,
                   std::int64_t offset) {
-  TensorRef out =
-      wiring::wrap(put(make(into->sizes(), values(into)), src->storage(), sizes, strides, offset));
+  TensorRef out = wiring::wrap(put(make(into->sizes(), values(into)), src->storage(), sizes, strides, offset));
   if (wiring::records(into, src)) {
     auto node = make_node<ScatterBackward>();
     node->set_output(out->storage());
@@ -148,7 +148,8 @@ void view_in_place() {
   check(values(sum_grad(v, x, {true})) == Values{0, 10, 14, 0}, "d view / d x");
   check(values(sum_grad(other, w, {true})) == Values{0, 6}, "another view sees it");
   TensorRef g = grad({b}, {x}, {false, true}, {ones(4)})[0];
-  check(values(g) == Values{2, 10, 14, 2} && values(sum_grad(g, w, {true})) == Values{2, 2}, "second order through CopySlices");
+  check(values(g) == Values{2, 10, 14, 2} && values(sum_grad(g, w, {true})) == Values{2, 2},
+        "second order through CopySlices");
   backward(b, {}, ones(4));
   check(v->meta()->retains_grad, "retain_grad follows the view");
 
@@ -202,12 +203,14 @@ void refusals() {
   }
   check(values(x) == Values{2, 4}, "an update without recording");
   TensorRef w = leaf({3});
-  check_raises([&] { mul_(v, w); }, "A view was created in no_grad mode and is being modified inplace with grad mode enabled");
+  check_raises([&] { mul_(v, w); },
+               "A view was created in no_grad mode and is being modified inplace with grad mode enabled");
   TensorRef b = mul(x, one(1));
   TensorRef multi = wiring::make_view(b, b->storage(), "unbind", ViewKind::MultiOutput);
   wiring::attach(multi, mul_node(b, one(1), multi->storage()));
-  check_raises([&] { mul_(multi, w); }, "Output 0 of MulBackward0 is a view and is being modified inplace. This view is the "
-                                        "output of a function that returns multiple views");
+  check_raises([&] { mul_(multi, w); },
+               "Output 0 of MulBackward0 is a view and is being modified inplace. This view is the "
+               "output of a function that returns multiple views");
   mul_(b, one(2));
   check_raises([&] { grad_fn(multi); }, "is a view and its base or another view of its base has been modified inplace");
   TensorRef wide = part(leaf({1}, false), {3}, {0}, 0);
@@ -226,7 +229,8 @@ void reused_values() {
   TensorRef y = exp(x);
   TensorRef z = mul(y, y);
   mul_(y, one(2));
-  check_raises([&] { backward(z); }, "MulBackward0: one of the variables needed for gradient computation has been modified");
+  check_raises([&] { backward(z); },
+               "MulBackward0: one of the variables needed for gradient computation has been modified");
   check_raises([&] { backward(y); }, "ExpBackward0: one of the variables");
 }
 
@@ -282,7 +286,8 @@ void forward_mode() {
   };
   TensorRef jt = wiring::tangent_by_transpose(a, vjp, {&t, 1});
   check(values(jt) == Values{20}, "tangent by transposing the vjp");
-  check(values(sum_grad(jt, t, {true})) == Values{4} && values(sum_grad(jt, a, {true})) == Values{20}, "and differentiable");
+  check(values(sum_grad(jt, t, {true})) == Values{4} && values(sum_grad(jt, a, {true})) == Values{20},
+        "and differentiable");
   {
     modes::NoGrad off;
     jt = wiring::tangent_by_transpose(a, vjp, {&t, 1});

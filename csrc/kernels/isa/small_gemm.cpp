@@ -54,6 +54,8 @@ template <class T, int W>
 inline __attribute__((always_inline)) void columns(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rs,
                                                    int64_t a_cs, const T* b, int64_t b_rs, int64_t b_cs, T* c,
                                                    int64_t ldc, T alpha, T beta) {
+  // Short rows of a small matrix are packed and unpacked element by element only where the memory behind them is not the
+  // matrix's own.
   T padded[kMaxK * W];
   if (n != W || b_cs != 1) {
     for (int64_t p = 0; p < k; ++p) {
