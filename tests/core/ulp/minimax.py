@@ -81,17 +81,22 @@ class Fit:
     bits: int = 53
     refits: int = 2
 
+    def remainder(self, known: dict[int, mp.mpf]) -> Function:
+        """The function less its known terms."""
+        terms = dict(known)
+
+        def g(x: mp.mpf) -> mp.mpf:
+            return self.f(x) - sum(c * x**p for p, c in terms.items())
+
+        return g
+
     def run(self) -> dict[int, mp.mpf]:
         weight = self.weight or (lambda x: 1 / abs(self.f(x)))
         done = {p: mp.mpf(c) for p, c in self.fixed.items()}
         free = list(self.powers)
         refits = len(free) if self.bits == 24 else self.refits
         while free:
-            known = dict(done)
-            rest = remez(
-                lambda x, known=known: self.f(x) - sum(c * x**p for p, c in known.items()),
-                free, mp.mpf(self.low), mp.mpf(self.high), weight, 300,
-            )  # fmt: skip
+            rest = remez(self.remainder(done), free, mp.mpf(self.low), mp.mpf(self.high), weight, 300)
             last = len(done) - len(self.fixed) >= refits
             for p, c in list(zip(free, rest, strict=True))[: None if last else 1]:
                 with mp.workprec(self.bits):
@@ -141,16 +146,8 @@ FITS: dict[str, Fit] = {
     "log64": Fit(LOG, range(2, 21), *LOG_ENDS, LOG_FIXED),
     "log1p32": Fit(LOG, range(2, 10), *LOG1P_ENDS, LOG_FIXED, bits=24),
     "log1p64": Fit(LOG, range(2, 21), *LOG1P_ENDS, LOG_FIXED),
-    "log2_64": Fit(
-        lambda x: LOG(x) / mp.log(2) - 1, range(20), *LOG_ENDS, weight=lambda x: mp.log(2) / LOG(x), refits=0
-    ),
-    "log10_64": Fit(
-        lambda x: LOG(x) / mp.log(10) - mp.mpf("0.5"),
-        range(20),
-        *LOG_ENDS,
-        weight=lambda x: mp.log(10) / LOG(x),
-        refits=0,
-    ),
+    "log2_64": Fit(lambda x: LOG(x) / mp.log(2) - 1, range(20), *LOG_ENDS, weight=lambda x: 1 / LOG(x), refits=0),
+    "log10_64": Fit(lambda x: LOG(x) / mp.log(10) - 0.5, range(20), *LOG_ENDS, weight=lambda x: 1 / LOG(x), refits=0),
     "sin32": Fit(odd(mp.sin, 1), range(1, 4), 0, QUARTER_PI**2, {0: 1.0}, bits=24),
     "sin64": Fit(odd(mp.sin, 1), range(1, 7), 0, QUARTER_PI**2, {0: 1.0}),
     "cos32": Fit(lambda s: mp.cos(mp.sqrt(s)), range(2, 5), 0, QUARTER_PI**2, {0: 1.0, 1: -0.5}, bits=24),
