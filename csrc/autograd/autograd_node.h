@@ -66,12 +66,12 @@ class AutogradNode : public Node {
   Dtype dtype() const { return dtype_; }
   Device device() const { return Device::CPU; }
 
-  // Filled by the forward's wiring.
+  // Filled by the forward's wiring; set_output comes first.
   void save(std::size_t k, const TensorRef& t) {
     if (Derived::kSavedInput[k] >= 0)
-      saved_[k].save(t);
+      saved_[k].save(t, &out_shape_);
     else
-      saved_[k].save_output(t);
+      saved_[k].save_output(t, &out_shape_);
   }
   void set_output(const Storage& out) {
     out_shape_ = out.sizes();

@@ -23,81 +23,106 @@ void freed_error(const Node& node, const char* slot) {
 }
 
 void SavedValue::version_failed(const Node& node, const char* slot) const {
+  const Storage& value = widen(&node).value;
   runtime_error(
       node.name(),
       ": one of the variables needed for gradient computation has been modified by an inplace operation: saved '", slot,
-      "' ", value_.sizes(), " is at version ", value_.version(), ", expected ", version_,
+      "' ", value.sizes(), " is at version ", value.version(), ", expected ", version_,
       "; clone it before changing it");
 }
 
-void SavedValue::save(const TensorRef& t) {
-  if (TP_UNLIKELY(t->is_inference()))
+bool SavedValue::save_packed(const TensorRef& t) {
+  if (!modes::any(modes::kSavedHooks) || !pack_saved) return false;
+  std::unique_ptr<PackedValue> packed = pack_saved(t);
+  if (!packed) return false;
+  released_ = false;
+  drop();
+  ensure_extra(nullptr).packed = std::move(packed);
+  return true;
+}
+
+void SavedValue::save_special(const TensorRef& t, const Shape* like) {
+  if (t->is_inference())
     runtime_error(
         "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
         "and "
         "use it in autograd.");
-  released_ = false;
-  if (TP_UNLIKELY(modes::any(modes::kSavedHooks)) && pack_saved) {
-    if (std::unique_ptr<PackedValue> packed = pack_saved(t)) {
-      ensure_extra().packed = std::move(packed);
-      return;
-    }
+  if (save_packed(t)) return;
+  keep(t->storage(), t->is_python_subclass() || t->has_tangent() ? nullptr : like);
+  if (t->is_python_subclass()) ensure_extra(nullptr).subclass = t;
+  if (t->has_tangent()) {
+    Extra& e = ensure_extra(nullptr);
+    e.tangent = dual::tangent_of(t);
+    e.tangent_level = dual::current_level();
   }
-  save(t->storage());
-  if (TP_UNLIKELY(t->is_python_subclass())) ensure_extra().subclass = t;
-  if (TP_UNLIKELY(t->has_tangent())) set_tangent(dual::tangent_of(t), dual::current_level());
 }
 
-void SavedValue::save_output(const TensorRef& t) {
-  if (TP_UNLIKELY(t->is_inference())) return save(t);  // raises
-  released_ = false;
-  if (TP_UNLIKELY(modes::any(modes::kSavedHooks)) && pack_saved) {
-    // Without its history: a hook that keeps what it is given must not close a cycle through this node.
-    if (std::unique_ptr<PackedValue> packed = pack_saved(TensorImpl::make(t->storage()))) {
-      ensure_extra().packed = std::move(packed);
-      return;
-    }
-  }
-  save(t->storage());
+void SavedValue::save_special_output(const TensorRef& t, const Shape* like) {
+  if (t->is_inference()) return save_special(t, like);  // raises
+  // Without its history: a hook that keeps what it is given must not close a cycle through this node.
+  if (modes::any(modes::kSavedHooks) && save_packed(TensorImpl::make(t->storage()))) return;
+  keep(t->storage(), like);
 }
 
-void SavedValue::set_tangent(const TensorRef& tangent, std::uint32_t level) {
-  Extra& e = ensure_extra();
+void SavedValue::set_tangent(const Node& node, const TensorRef& tangent, std::uint32_t level) {
+  Extra& e = ensure_extra(&node);
   e.tangent = tangent;
   e.tangent_level = level;
 }
 
 void SavedValue::pack(std::unique_ptr<PackedValue> packed) {
-  value_.drop();
-  ensure_extra().packed = std::move(packed);
+  drop();
+  ensure_extra(nullptr).packed = std::move(packed);
 }
 
-const Storage& SavedValue::unpacked(const Node& node, const char* slot) const {
-  if (!extra_ || !extra_->packed) freed_error(node, slot);
-  TensorRef t = extra_->packed->unpack();
+SavedValue::Whole& SavedValue::widen(const Node* node) const {
+  if (kind_ == Kind::Whole) return *whole_;
+  std::unique_ptr<struct Whole> w(new struct Whole);
+  if (kind_ != Kind::None) {
+    const Shape sizes = kind_ == Kind::Scalar ? Shape() : node->output_like(0).sizes();
+    w->value = Storage(BlockRef::adopt(block_), dtype_, sizes);
+    w->value.set_wrapped_number(number_);
+  }
+  kind_ = Kind::Whole;
+  whole_ = w.release();
+  return *whole_;
+}
+
+SavedValue::Extra& SavedValue::ensure_extra(const Node* node) {
+  struct Whole& w = widen(node);
+  if (!w.extra) w.extra = std::make_unique<Extra>();
+  extra_ = true;
+  return *w.extra;
+}
+
+const Storage& SavedValue::unfold(const Node& node, const char* slot) const {
+  if (kind_ == Kind::None) freed_error(node, slot);
+  struct Whole& w = widen(&node);
+  if (w.value.defined()) return w.value;
+  TensorRef t = w.extra && w.extra->packed ? w.extra->packed->unpack() : TensorRef();
   if (!t) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
-  value_ = t->storage();
-  const_cast<SavedValue*>(this)->version_ = value_.version();
-  return value_;
+  w.value = t->storage();
+  version_ = w.value.version();
+  return w.value;
 }
 
 TensorRef SavedValue::tensor(const Node& node, const char* slot, const Edge& edge) const {
   Storage memory;
-  if (TP_UNLIKELY(extra_ && extra_->packed)) {
-    TensorRef t = extra_->packed->unpack();
+  const Extra* e = extra();
+  if (TP_UNLIKELY(e && e->packed)) {
+    TensorRef t = e->packed->unpack();
     if (!t) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
     memory = t->storage();
   } else {
-    if (!value_.defined()) freed_error(node, slot);
+    const Storage& value = get(node, slot);
     check(node, slot);
-    if (TP_UNLIKELY(extra_ && extra_->subclass)) return extra_->subclass;
-    if (TensorRef leaf = leaf_of_edge(edge); leaf && leaf->storage().same_view(value_)) return leaf;
-    memory = value_;
+    if (TP_UNLIKELY(e && e->subclass)) return e->subclass;
+    if (TensorRef leaf = leaf_of_edge(edge); leaf && leaf->storage().same_view(value)) return leaf;
+    memory = value;
   }
   TensorRef t = TensorImpl::make(std::move(memory));
   if (edge.node) t->set_grad_fn(NodeBaseRef::share(edge.node.get()), edge.nr);
-  if (TP_UNLIKELY(extra_ && extra_->tangent) && extra_->tangent_level == dual::current_level())
-    dual::attach_tangent(t, extra_->tangent);
+  if (TP_UNLIKELY(e && e->tangent) && e->tangent_level == dual::current_level()) dual::attach_tangent(t, e->tangent);
   return t;
 }
 

@@ -28,7 +28,7 @@ void tell_node(const TensorRef& out, const TensorRef& tangent) {
   for (std::size_t k = 0; k < n; ++k) {
     const SavedSlot slot = fn->saved_at(k);
     if (slot.output && slot.edge.nr == out->output_nr() && slot.value && slot.value->saved())
-      slot.value->set_tangent(tangent, dual::current_level());
+      slot.value->set_tangent(*fn, tangent, dual::current_level());
   }
 }
 
