@@ -18,7 +18,7 @@ def guard(function: Callable[..., Any], mode: Callable[..., Any], value: bool | 
             FutureWarning,
             stacklevel=3,
         )
-        function.__init__ = guard(function.__init__, mode, value)  # type: ignore[misc]
+        function.__init__ = guard(function.__init__, mode, value)  # type: ignore[method-assign]
         return function
     return wrap(function, make)
 

@@ -19,7 +19,7 @@ class _Options:
 
 
 OPTIONS = _Options()
-_PROFILES = {
+_PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -49,8 +49,8 @@ def set_printoptions(
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError(f"set_printoptions: profile must be one of {sorted(_PROFILES)}, got {profile!r}")
-        for name, value in _PROFILES[profile].items():
-            setattr(OPTIONS, name, value)
+        for name, preset in _PROFILES[profile].items():
+            setattr(OPTIONS, name, preset)
     for name, value in (
         ("precision", precision),
         ("threshold", threshold),

@@ -142,7 +142,7 @@ def structured(op: Op, form: Form, rng: np.random.Generator, dtype: str | None =
 
 
 def form_of(op: Op, case: dict[str, Any]) -> Form | None:
-    """The signature a case means: the first that fits; a number passes for a tensor only where nothing else takes it."""
+    """The signature a case means: the first that fits; a number is a tensor only where nothing else takes it."""
     for numbers in (False, True):
         for form in op.forms:
             types = argument_types(form)
@@ -233,7 +233,7 @@ def reference(op: Op, s: Sample) -> list[Any] | None:
 
 
 def reference_or_none(op: Op, s: Sample) -> list[Any] | None:
-    """The same where the reference may not know the dtype (NumPy has no sign of bool, no negative powers of integers)."""
+    """The same where the reference may not know the dtype (NumPy: no sign of bool, no negative integer powers)."""
     try:
         return reference(op, s)
     except (TypeError, ValueError):
