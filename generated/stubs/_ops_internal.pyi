@@ -2,9 +2,12 @@
 """Functions of tensorplay.internal that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
-from tensorplay import DeviceLike, Generator, Number, Tensor, dtype
+from tensorplay._C import Generator, Tensor, device, dtype
+
+Number: TypeAlias = bool | int | float | complex
+DeviceLike: TypeAlias = str | device
 
 class _cross_entropy_index_0_result(NamedTuple):
     out: Tensor

@@ -2,9 +2,12 @@
 """Functions of tensorplay.linalg that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
-from tensorplay import DeviceLike, Generator, Number, Tensor, dtype
+from tensorplay._C import Generator, Tensor, device, dtype
+
+Number: TypeAlias = bool | int | float | complex
+DeviceLike: TypeAlias = str | device
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""

@@ -2,9 +2,12 @@
 """Functions of tensorplay.nn.functional that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
-from tensorplay import DeviceLike, Generator, Number, Tensor, dtype
+from tensorplay._C import Generator, Tensor, device, dtype
+
+Number: TypeAlias = bool | int | float | complex
+DeviceLike: TypeAlias = str | device
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """Each channel (dimension 1) centred and scaled by the batch's statistics in training, by..."""

@@ -2,9 +2,12 @@
 """Functions of tensorplay.special that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
-from tensorplay import DeviceLike, Generator, Number, Tensor, dtype
+from tensorplay._C import Generator, Tensor, device, dtype
+
+Number: TypeAlias = bool | int | float | complex
+DeviceLike: TypeAlias = str | device
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""

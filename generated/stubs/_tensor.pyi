@@ -2,9 +2,12 @@
 """Methods and operators of Tensor that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
-from tensorplay import DeviceLike, Generator, Number, Tensor, dtype
+from tensorplay._C import Generator, Tensor, device, dtype
+
+Number: TypeAlias = bool | int | float | complex
+DeviceLike: TypeAlias = str | device
 
 class _max_1_result(NamedTuple):
     values: Tensor
@@ -29,7 +32,7 @@ class _TensorOps:
         """Sum of input and alpha times other."""
     def __and__(self, other: Tensor | Number) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
-    def __eq__(self, other: object) -> Tensor:
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
         """Whether the two are equal, element by element."""
     def __floordiv__(self, other: Tensor | Number) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
@@ -63,7 +66,7 @@ class _TensorOps:
         """Remainder of the division that floors, with the sign of other."""
     def __mul__(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
-    def __ne__(self, other: object) -> Tensor:
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
         """Whether the two differ, element by element."""
     def __neg__(self) -> Tensor:
         """Each element with the opposite sign."""

@@ -147,7 +147,7 @@ OPS = [
     Op(
         name="tie_share",
         home="internal",
-        cases=({"grad": {"shape": (2,)}, "input": {"shape": (2, 3), "kind": "distinct"}, "out": {"shape": (2,)}, "dim": (1,), "keepdim": False},),
+        cases=({"grad": {"shape": (1,)}, "input": {"values": ((1.0, 1.0, 0.5),)}, "out": {"values": (1.0,)}, "dim": (1,), "keepdim": False}, {"grad": {"shape": (2,)}, "input": {"shape": (2, 3), "kind": "distinct"}, "out": {"shape": (2,)}, "dim": (1,), "keepdim": False}),
         skip={"slope": "the tie mask has no derivative"},
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input", "out"), tests="tests/ops/test_reduction.py"),

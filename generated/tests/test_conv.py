@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="conv1d",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "padding": (1,)}, {"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "padding": "same"}, {"input": {"shape": (2, 4, 6)}, "weight": {"shape": (4, 2, 3)}, "padding": "same", "groups": 2}),
+        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "padding": (1,)}, {"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "padding": "same"}, {"input": {"shape": (2, 4, 6)}, "weight": {"shape": (4, 2, 3)}, "bias": {"shape": (4,)}, "padding": "same", "groups": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "str", "valid"), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
@@ -17,7 +17,7 @@ OPS = [
     Op(
         name="conv2d",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1)}, {"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "padding": "same"}, {"input": {"shape": (2, 4, 5, 4)}, "weight": {"shape": (2, 2, 3, 2)}, "padding": "same", "groups": 2}),
+        cases=({"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1)}, {"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "padding": "same"}, {"input": {"shape": (3, 4, 5, 4)}, "weight": {"shape": (2, 2, 3, 2)}, "bias": {"shape": (2,)}, "padding": "same", "groups": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "str", "valid"), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
@@ -26,7 +26,7 @@ OPS = [
     Op(
         name="conv3d",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1, 1)}, {"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "padding": "same"}, {"input": {"shape": (1, 2, 3, 3, 3)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "padding": "same", "groups": 2}),
+        cases=({"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1, 1)}, {"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "padding": "same"}, {"input": {"shape": (1, 2, 3, 3, 3)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "bias": {"shape": (2,)}, "padding": "same", "groups": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "str", "valid"), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
@@ -36,7 +36,7 @@ OPS = [
         name="convolution",
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "stride": (1,), "padding": (1,), "dilation": (1,), "groups": 1},),
+        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "stride": (1,), "padding": (1,), "dilation": (1,), "groups": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "int[]"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
         ],
@@ -54,7 +54,7 @@ OPS = [
         name="convolution_mode",
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "stride": (1,), "padding": "same", "dilation": (1,), "groups": 1},),
+        cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "stride": (1,), "padding": "same", "dilation": (1,), "groups": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "str"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
         ],

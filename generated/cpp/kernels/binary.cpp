@@ -3,10 +3,6 @@
 #include "kernels/loop_support.h"
 #include "kernels/loops.h"
 
-// T(1) of a complex type leaves the imaginary part zero; a product of bools is their conjunction.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wint-in-bool-context"
-
 namespace tp {
 namespace TP_ISA {
 namespace {

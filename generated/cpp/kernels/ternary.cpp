@@ -3,10 +3,6 @@
 #include "kernels/loop_support.h"
 #include "kernels/loops.h"
 
-// T(1) of a complex type leaves the imaginary part zero; a product of bools is their conjunction.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wint-in-bool-context"
-
 namespace tp {
 namespace TP_ISA {
 namespace {
@@ -226,10 +222,10 @@ template <class T>
 void masked_fill(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
-  const bool* mask = reinterpret_cast<const bool*>(data[2]);
+  const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
   const T* value = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i], value[i], input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i] != 0, value[i], input[i]);
 }
 
 // masked_fill, gradient of input: strong_mul(conj(where(mask, 0, 1)), g)
@@ -237,9 +233,9 @@ template <class T>
 void masked_fill_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const bool* mask = reinterpret_cast<const bool*>(data[2]);
+  const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i], T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(0), T(1))), g[i]);
 }
 
 // masked_fill, gradient of value: strong_mul(conj(where(mask, 1, 0)), g)
@@ -247,20 +243,20 @@ template <class T>
 void masked_fill_vjp_value(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const bool* mask = reinterpret_cast<const bool*>(data[2]);
+  const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i], T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(1), T(0))), g[i]);
 }
 
 // where: out = where(condition, input, other)
 template <class T>
 void where(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
-  const bool* condition = reinterpret_cast<const bool*>(data[1]);
+  const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i], input[i], other[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i] != 0, input[i], other[i]);
 }
 
 // where, gradient of input: strong_mul(conj(where(condition, 1, 0)), g)
@@ -268,9 +264,9 @@ template <class T>
 void where_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const bool* condition = reinterpret_cast<const bool*>(data[2]);
+  const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i], T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(1), T(0))), g[i]);
 }
 
 // where, gradient of other: strong_mul(conj(where(condition, 0, 1)), g)
@@ -278,9 +274,9 @@ template <class T>
 void where_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const bool* condition = reinterpret_cast<const bool*>(data[2]);
+  const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i], T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(0), T(1))), g[i]);
 }
 
 }  // namespace

@@ -138,6 +138,8 @@ void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorR
 }  // namespace
 
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(outranks(alpha, {&input, &other})))
+    return add(raised(input, alpha), other, alpha);
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
@@ -170,6 +172,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
     back.set_input(1, other);
     back.alpha_ = alpha;
   }
+  refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kAddSpec, loops[kAdd], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
@@ -177,6 +180,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
+  refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(AddBackward::schema_v1.name, operands) == out_->sizes()) {
     kernels::elementwise_into(kAddSpec, loops[kAdd], out_->storage(), {&input->storage(), &other->storage()}, {alpha});
@@ -364,6 +368,8 @@ void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const 
 }  // namespace
 
 Storage bce_logits(const Storage& input, const Storage& target) {
+  check_dtype(BceLogitsBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(BceLogitsBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
@@ -1234,6 +1240,8 @@ void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const Tenso
 }  // namespace
 
 Storage hypot(const Storage& input, const Storage& other) {
+  check_dtype(HypotBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(HypotBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
 }
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
@@ -1353,6 +1361,8 @@ void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const T
 }  // namespace
 
 Storage logaddexp(const Storage& input, const Storage& other) {
+  check_dtype(LogaddexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(LogaddexpBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kLogaddexpSpec, loops[kLogaddexp], {&input, &other});
 }
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
@@ -2109,6 +2119,8 @@ void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorR
 }  // namespace
 
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(outranks(alpha, {&input, &other})))
+    return sub(raised(input, alpha), other, alpha);
   return kernels::elementwise(kSubSpec, loops[kSub], {&input, &other}, {alpha});
 }
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
@@ -2141,6 +2153,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
     back.set_input(1, other);
     back.alpha_ = alpha;
   }
+  refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kSubSpec, loops[kSub], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
@@ -2148,6 +2161,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
   wiring::check_out(SubBackward::schema_v1, out_, {&input, &other});
+  refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(SubBackward::schema_v1.name, operands) == out_->sizes()) {
     kernels::elementwise_into(kSubSpec, loops[kSub], out_->storage(), {&input->storage(), &other->storage()}, {alpha});

@@ -57,6 +57,7 @@ void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const Tens
 
 Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv1dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution(Conv1dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -154,6 +155,7 @@ void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const Te
 
 Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv1dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode(Conv1dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -251,6 +253,7 @@ void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const Tens
 
 Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv2dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution(Conv2dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -348,6 +351,7 @@ void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const Te
 
 Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv2dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode(Conv2dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -445,6 +449,7 @@ void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const Tens
 
 Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv3dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution(Conv3dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -542,6 +547,7 @@ void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const Te
 
 Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(Conv3dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode(Conv3dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -641,6 +647,7 @@ void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const
 
 Storage convolution(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution(ConvolutionBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
@@ -732,6 +739,7 @@ void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRe
 
 Storage convolution_input_backward(const Storage& grad, const Storage& weight, const Dims& size, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionInputBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_input_slope(ConvolutionInputBackwardBackward::schema_v1, grad, weight, size, stride,
       padding, dilation, groups);
 }
@@ -827,6 +835,7 @@ void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, 
 
 Storage convolution_mode(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionModeBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode(ConvolutionModeBackward::schema_v1, input, weight, bias, stride, padding, dilation,
       groups);
 }
@@ -921,6 +930,7 @@ void convolution_mode_input_backward_set_tangent(const TensorRef& out, const Ten
 
 Storage convolution_mode_input_backward(const Storage& grad, const Storage& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionModeInputBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode_input_slope(ConvolutionModeInputBackwardBackward::schema_v1, grad, weight, size,
       stride, padding, dilation, groups);
 }
@@ -1007,6 +1017,7 @@ void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const Te
 
 Storage convolution_mode_weight_backward(const Storage& grad, const Storage& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionModeWeightBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_mode_weight_slope(ConvolutionModeWeightBackwardBackward::schema_v1, grad, input, size,
       stride, padding, dilation, groups);
 }
@@ -1093,6 +1104,7 @@ void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorR
 
 Storage convolution_weight_backward(const Storage& grad, const Storage& input, const Dims& size, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  check_dtype(ConvolutionWeightBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
   return kernels::convolution_weight_slope(ConvolutionWeightBackwardBackward::schema_v1, grad, input, size, stride,
       padding, dilation, groups);
 }

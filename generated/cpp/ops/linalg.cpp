@@ -61,6 +61,7 @@ void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const Tenso
 }  // namespace
 
 Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, const Scalar& beta, const Scalar& alpha) {
+  check_dtype(AddmmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::addmm(AddmmBackward::schema_v1, input, mat1, mat2, beta, alpha);
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
@@ -131,7 +132,10 @@ void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorR
 }
 }  // namespace
 
-Storage bmm(const Storage& input, const Storage& mat2) { return kernels::bmm(BmmBackward::schema_v1, input, mat2); }
+Storage bmm(const Storage& input, const Storage& mat2) {
+  check_dtype(BmmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::bmm(BmmBackward::schema_v1, input, mat2);
+}
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
   TensorRef out = wiring::wrap(bmm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
@@ -192,7 +196,10 @@ void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorR
 }
 }  // namespace
 
-Storage dot(const Storage& input, const Storage& tensor) { return kernels::dot(DotBackward::schema_v1, input, tensor); }
+Storage dot(const Storage& input, const Storage& tensor) {
+  check_dtype(DotBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::dot(DotBackward::schema_v1, input, tensor);
+}
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
@@ -266,6 +273,7 @@ void linear_set_tangent(const TensorRef& out, const TensorRef& input, const Tens
 }  // namespace
 
 Storage linear(const Storage& input, const Storage& weight, const Storage& bias) {
+  check_dtype(LinearBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
@@ -334,6 +342,7 @@ void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const Tens
 }  // namespace
 
 Storage matmul(const Storage& input, const Storage& other) {
+  check_dtype(MatmulBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
@@ -396,7 +405,10 @@ void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRe
 }
 }  // namespace
 
-Storage mm(const Storage& input, const Storage& mat2) { return kernels::mm(MmBackward::schema_v1, input, mat2); }
+Storage mm(const Storage& input, const Storage& mat2) {
+  check_dtype(MmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::mm(MmBackward::schema_v1, input, mat2);
+}
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
   TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
@@ -459,7 +471,10 @@ void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRe
 }
 }  // namespace
 
-Storage mv(const Storage& input, const Storage& vec) { return kernels::mv(MvBackward::schema_v1, input, vec); }
+Storage mv(const Storage& input, const Storage& vec) {
+  check_dtype(MvBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::mv(MvBackward::schema_v1, input, vec);
+}
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {

@@ -174,6 +174,7 @@ void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logs
 
 std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
       reduction, label_smoothing);
 }
@@ -342,7 +343,7 @@ constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5,
 
 template <class V>
 V dropout_compose(const V& input, double p, bool training) {
-  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, std::nullopt)) : V(input));
+  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
 }
 }  // namespace
 
@@ -423,6 +424,7 @@ void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::
 }  // namespace
 
 Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(LogSoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
@@ -604,6 +606,7 @@ void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
 
 std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
     const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps) {
+  check_dtype(NativeBatchNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::native_batch_norm(NativeBatchNormBackward::schema_v1, input, weight, bias, running_mean, running_var,
       training, momentum, eps);
 }
@@ -684,7 +687,7 @@ constexpr OpSchema kNativeBatchNormBackwardSchema{"native_batch_norm_backward",
 
 template <class V>
 std::array<V, 3> native_batch_norm_backward_compose(const V& grad, const V& input, const V& weight, const V& mu,
-    const V& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
+    const V& rstd, bool training, bool, bool, bool) {
   const auto axes = other_dims(ndim(input));
   const auto m = (training ? mean(input, axes, true, std::nullopt) : reshape(mu, class_shape(shape(input))));
   const auto r = (training ? rsqrt(add(mean(square(sub(input, m, Scalar(1))), axes, true, std::nullopt),
@@ -768,6 +771,7 @@ void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
 
 std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
     const Storage& bias, double eps) {
+  check_dtype(NativeGroupNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::native_group_norm(NativeGroupNormBackward::schema_v1, input, num_groups, weight, bias, eps);
 }
 std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
@@ -846,8 +850,8 @@ constexpr OpSchema kNativeGroupNormBackwardSchema{"native_group_norm_backward",
     "native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", 1, Amp::Keep, true};
 
 template <class V>
-std::array<V, 3> native_group_norm_backward_compose(const V& grad, const V& input, std::int64_t num_groups,
-    const V& mu, const V& rstd, const V& weight, bool want_input, bool want_weight, bool want_bias) {
+std::array<V, 3> native_group_norm_backward_compose(const V& grad, const V& input, std::int64_t num_groups, const V&,
+    const V& rstd, const V& weight, bool, bool, bool) {
   const auto u = reshape((is_absent(weight) ? V(grad) : mul(grad, reshape(weight, class_shape(shape(input))))),
       Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
   const auto groups = reshape(input, Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
@@ -930,6 +934,7 @@ void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
 
 std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
     const Storage& bias, double eps) {
+  check_dtype(NativeLayerNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::native_layer_norm(NativeLayerNormBackward::schema_v1, input, normalized_shape, weight, bias, eps);
 }
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
@@ -1008,7 +1013,7 @@ constexpr OpSchema kNativeLayerNormBackwardSchema{"native_layer_norm_backward",
 
 template <class V>
 std::array<V, 3> native_layer_norm_backward_compose(const V& grad, const V& input, const Dims& normalized_shape,
-    const V& mu, const V& rstd, const V& weight, bool want_input, bool want_weight, bool want_bias) {
+    const V&, const V& rstd, const V& weight, bool, bool, bool) {
   const auto axes = last_dims(len(normalized_shape));
   const auto u = (is_absent(weight) ? V(grad) : mul(grad, weight));
   const auto m = mean(input, axes, true, std::nullopt);
@@ -1083,6 +1088,7 @@ void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, co
 
 std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
     std::optional<double> eps) {
+  check_dtype(NativeRmsNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::native_rms_norm(NativeRmsNormBackward::schema_v1, input, normalized_shape, weight, eps);
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
@@ -1148,7 +1154,7 @@ constexpr OpSchema kNativeRmsNormBackwardSchema{"native_rms_norm_backward",
 
 template <class V>
 std::array<V, 2> native_rms_norm_backward_compose(const V& grad, const V& input, const Dims& normalized_shape,
-    const V& rstd, const V& weight, bool want_input, bool want_weight) {
+    const V& rstd, const V& weight, bool, bool) {
   const auto axes = last_dims(len(normalized_shape));
   const auto u = (is_absent(weight) ? V(grad) : mul(grad, weight));
   const auto v = mean(square(input), axes, true, std::nullopt);
@@ -1301,6 +1307,7 @@ void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, 
 
 std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& target, const Storage& weight,
     std::int64_t ignore_index, std::string_view reduction) {
+  check_dtype(NllLossForwardBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::nll_loss(NllLossForwardBackward::schema_v1, input, target, weight, ignore_index, reduction);
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
@@ -1391,6 +1398,7 @@ void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int6
 }  // namespace
 
 Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(SoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {

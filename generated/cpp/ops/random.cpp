@@ -71,6 +71,7 @@ void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, con
 }  // namespace
 
 std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator) {
+  check_dtype(NativeDropoutBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator) {

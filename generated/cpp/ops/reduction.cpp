@@ -86,6 +86,7 @@ void amax_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& 
 }  // namespace
 
 Storage amax(const Storage& input, const Dims& dim, bool keepdim) {
+  check_dtype(AmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::amax(AmaxBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
@@ -147,6 +148,7 @@ void amin_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& 
 }  // namespace
 
 Storage amin(const Storage& input, const Dims& dim, bool keepdim) {
+  check_dtype(AminBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::amin(AminBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
@@ -207,6 +209,7 @@ constexpr OpSchema kArgmaxSchema{"argmax",
 }  // namespace
 
 Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
+  check_dtype(kArgmaxSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::argmax(kArgmaxSchema, input, dim, keepdim);
 }
 TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -222,6 +225,7 @@ constexpr OpSchema kArgminSchema{"argmin",
 }  // namespace
 
 Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
+  check_dtype(kArgminSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::argmin(kArgminSchema, input, dim, keepdim);
 }
 TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -270,6 +274,7 @@ void logsumexp_set_tangent(const TensorRef& out, const TensorRef& input, const D
 }  // namespace
 
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim) {
+  check_dtype(LogsumexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::logsumexp(LogsumexpBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
@@ -390,6 +395,7 @@ void max_dim_set_tangent(const TensorRef& values, const TensorRef& indices, cons
 }  // namespace
 
 std::array<Storage, 2> max_dim(const Storage& input, std::int64_t dim, bool keepdim) {
+  check_dtype(MaxDimBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::max_dim(MaxDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
@@ -448,6 +454,7 @@ void mean_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& 
 }  // namespace
 
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  check_dtype(MeanBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::mean(MeanBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
@@ -561,6 +568,7 @@ void min_dim_set_tangent(const TensorRef& values, const TensorRef& indices, cons
 }  // namespace
 
 std::array<Storage, 2> min_dim(const Storage& input, std::int64_t dim, bool keepdim) {
+  check_dtype(MinDimBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::min_dim(MinDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
@@ -742,6 +750,7 @@ void std_over_set_tangent(const TensorRef& out, const TensorRef& input, const st
 }  // namespace
 
 Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  check_dtype(StdOverBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::std(StdOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
@@ -961,6 +970,7 @@ void var_over_set_tangent(const TensorRef& out, const TensorRef& input, const st
 }  // namespace
 
 Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  check_dtype(VarOverBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::var(VarOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
@@ -1025,6 +1035,7 @@ void vector_norm_set_tangent(const TensorRef& out, const TensorRef& input, const
 
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
+  check_dtype(VectorNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::vector_norm(VectorNormBackward::schema_v1, input, ord, dim, keepdim, dtype);
 }
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,

@@ -62,6 +62,7 @@ void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const T
 }  // namespace
 
 std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descending, bool stable) {
+  check_dtype(SortBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::sort(SortBackward::schema_v1, input, dim, descending, stable);
 }
 std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
@@ -125,6 +126,7 @@ void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const T
 }  // namespace
 
 std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
+  check_dtype(TopkBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::topk(TopkBackward::schema_v1, input, k, dim, largest, sorted);
 }
 std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {

@@ -119,6 +119,11 @@ void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const Ten
 }  // namespace
 
 Storage addcdiv(const Storage& input, const Storage& tensor1, const Storage& tensor2, const Scalar& value) {
+  check_dtype(AddcdivBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(AddcdivBackward::schema_v1, tensor1, kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(AddcdivBackward::schema_v1, tensor2, kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  if (TP_UNLIKELY(outranks(value, {&input, &tensor1, &tensor2})))
+    return addcdiv(raised(input, value), tensor1, tensor2, value);
   return kernels::elementwise(kAddcdivSpec, loops[kAddcdiv], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
@@ -157,6 +162,8 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
     if (tensor2->requires_grad()) back.save(0, tensor1);
     if (tensor1->requires_grad() || tensor2->requires_grad()) back.save(1, tensor2);
   }
+  refuse_outranked(AddcdivBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
+      &tensor2->storage()});
   kernels::elementwise_into(kAddcdivSpec, loops[kAddcdiv], input->storage(), {&input->storage(), &tensor1->storage(),
       &tensor2->storage()}, {value});
   wiring::finish_inplace(input, node);
@@ -166,6 +173,8 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 TensorRef addcdiv_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
   wiring::check_out(AddcdivBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
+  refuse_outranked(AddcdivBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
+      &tensor2->storage()});
   const Storage* const operands[] = {&input->storage(), &tensor1->storage(), &tensor2->storage()};
   if (kernels::broadcast_shapes(AddcdivBackward::schema_v1.name, operands) == out_->sizes()) {
     kernels::elementwise_into(kAddcdivSpec, loops[kAddcdiv], out_->storage(), {&input->storage(), &tensor1->storage(),
@@ -243,6 +252,8 @@ void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const Ten
 }  // namespace
 
 Storage addcmul(const Storage& input, const Storage& tensor1, const Storage& tensor2, const Scalar& value) {
+  if (TP_UNLIKELY(outranks(value, {&input, &tensor1, &tensor2})))
+    return addcmul(raised(input, value), tensor1, tensor2, value);
   return kernels::elementwise(kAddcmulSpec, loops[kAddcmul], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
@@ -281,6 +292,8 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
     if (tensor2->requires_grad()) back.save(0, tensor1);
     if (tensor1->requires_grad()) back.save(1, tensor2);
   }
+  refuse_outranked(AddcmulBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
+      &tensor2->storage()});
   kernels::elementwise_into(kAddcmulSpec, loops[kAddcmul], input->storage(), {&input->storage(), &tensor1->storage(),
       &tensor2->storage()}, {value});
   wiring::finish_inplace(input, node);
@@ -290,6 +303,8 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 TensorRef addcmul_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
   wiring::check_out(AddcmulBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
+  refuse_outranked(AddcmulBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
+      &tensor2->storage()});
   const Storage* const operands[] = {&input->storage(), &tensor1->storage(), &tensor2->storage()};
   if (kernels::broadcast_shapes(AddcmulBackward::schema_v1.name, operands) == out_->sizes()) {
     kernels::elementwise_into(kAddcmulSpec, loops[kAddcmul], out_->storage(), {&input->storage(), &tensor1->storage(),
@@ -388,6 +403,9 @@ void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& inpu
 }  // namespace
 
 Storage bce_logits_weighted(const Storage& input, const Storage& target, const Storage& pos_weight) {
+  check_dtype(BceLogitsWeightedBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(BceLogitsWeightedBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
+  check_dtype(BceLogitsWeightedBackward::schema_v1, pos_weight, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kBceLogitsWeightedSpec, loops[kBceLogitsWeighted], {&input, &target, &pos_weight});
 }
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {

@@ -1035,6 +1035,7 @@ void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha)
 }  // namespace
 
 Storage elu(const Storage& input, double alpha) {
+  check_dtype(EluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
 }
 TensorRef elu(const TensorRef& input, double alpha) {
@@ -1676,7 +1677,10 @@ void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage gelu_erf(const Storage& input) { return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input}); }
+Storage gelu_erf(const Storage& input) {
+  check_dtype(GeluErfBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
+}
 TensorRef gelu_erf(const TensorRef& input) {
   TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
@@ -1748,7 +1752,10 @@ void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage gelu_tanh(const Storage& input) { return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input}); }
+Storage gelu_tanh(const Storage& input) {
+  check_dtype(GeluTanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
+}
 TensorRef gelu_tanh(const TensorRef& input) {
   TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1818,7 +1825,10 @@ void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage hardswish(const Storage& input) { return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input}); }
+Storage hardswish(const Storage& input) {
+  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
+}
 TensorRef hardswish(const TensorRef& input) {
   TensorRef out = wiring::wrap(hardswish(input->storage()));
   if (wiring::records(input)) {
@@ -1879,6 +1889,7 @@ void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double
 }  // namespace
 
 Storage leaky_relu(const Storage& input, double negative_slope) {
+  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
 }
 TensorRef leaky_relu(const TensorRef& input, double negative_slope) {

@@ -378,7 +378,10 @@ void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage logsigmoid(const Storage& input) { return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input}); }
+Storage logsigmoid(const Storage& input) {
+  check_dtype(LogsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
+}
 TensorRef logsigmoid(const TensorRef& input) {
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -440,7 +443,10 @@ void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage mish(const Storage& input) { return kernels::elementwise(kMishSpec, loops[kMish], {&input}); }
+Storage mish(const Storage& input) {
+  check_dtype(MishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kMishSpec, loops[kMish], {&input});
+}
 TensorRef mish(const TensorRef& input) {
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
@@ -1127,7 +1133,10 @@ void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
 }
 }  // namespace
 
-Storage silu(const Storage& input) { return kernels::elementwise(kSiluSpec, loops[kSilu], {&input}); }
+Storage silu(const Storage& input) {
+  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
+}
 TensorRef silu(const TensorRef& input) {
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
@@ -1464,6 +1473,7 @@ void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double b
 }  // namespace
 
 Storage softplus(const Storage& input, double beta, double threshold) {
+  check_dtype(SoftplusBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
