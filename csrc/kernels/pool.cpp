@@ -138,7 +138,7 @@ std::array<Storage, 2> max_pool(const OpSchema& op, const Storage& input, const 
   with_type(work, [&]<class T>(T) {
     modes::Unlocked unlocked(out.numel() * p.g.taps() > 200000);
     parallel_tiles(p.planes, grain_for(0.3 * double(n * p.g.taps())), [&](int64_t b, int64_t e) {
-      Scratch<std::int32_t> room(p.g.out[2]);
+      Scratch<std::int32_t> room(2 * p.g.out[2]);
       for (int64_t i = b; i < e; ++i)
         loops<T>().max(p.g, x.data<T>() + i * in, out.data<T>() + i * n, at.data<int64_t>() + i * n, room.get());
     });

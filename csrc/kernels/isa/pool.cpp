@@ -35,6 +35,12 @@ TP_MATH int64_t first_inside(const ConvGeometry& g, int d, int64_t o) {
 template <class T>
 void max(const ConvGeometry& g, const T* x, T* out, int64_t* at, int32_t* room) {
   const int64_t width = g.out[2], step = g.stride[2];
+  // What divides is worked out once a plane: where windows start along a line, and which of them a tap is inside of.
+  int32_t* starts = room + width;
+  for (int64_t j = 0; j < width; ++j) starts[j] = int32_t(first_inside(g, 2, j));
+  constexpr int64_t kKept = 16;
+  Range kept[kKept];
+  for (int64_t kw = 0; kw < g.kernel[2] && kw < kKept; ++kw) kept[kw] = conv_walk::inside(g, 2, kw, 0, width);
   // Line by line: all taps of a line while it is in the first cache.
   for (int64_t line = 0; line < g.lines(); ++line) {
     T* __restrict best = out + line * width;
@@ -44,7 +50,7 @@ void max(const ConvGeometry& g, const T* x, T* out, int64_t* at, int32_t* room) 
     const int64_t corner = (first_inside(g, 0, od) * g.in[1] + first_inside(g, 1, oh)) * g.in[2];
     for (int64_t j = 0; j < width; ++j) {
       best[j] = lowest<T>();
-      where[j] = int32_t(corner + first_inside(g, 2, j));
+      where[j] = int32_t(corner) + starts[j];
     }
     for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
       const int64_t id = conv_walk::input_at(g, 0, od, kd);
@@ -53,7 +59,7 @@ void max(const ConvGeometry& g, const T* x, T* out, int64_t* at, int32_t* room) 
         const int64_t ih = conv_walk::input_at(g, 1, oh, kh);
         if (ih < 0 || ih >= g.in[1]) continue;
         for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
-          const Range w = conv_walk::inside(g, 2, kw, 0, width);
+          const Range w = kw < kKept ? kept[kw] : conv_walk::inside(g, 2, kw, 0, width);
           const int64_t start = (id * g.in[1] + ih) * g.in[2] + conv_walk::input_at(g, 2, w.lo, kw);
           const T* __restrict from = x + start;
           T* __restrict b = best + w.lo;

@@ -54,8 +54,6 @@ template <class T, int W>
 inline __attribute__((always_inline)) void columns(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rs,
                                                    int64_t a_cs, const T* b, int64_t b_rs, int64_t b_cs, T* c,
                                                    int64_t ldc, T alpha, T beta) {
-  // Short rows of a small matrix are packed and unpacked element by element only where the memory behind them is not the
-  // matrix's own.
   T padded[kMaxK * W];
   if (n != W || b_cs != 1) {
     for (int64_t p = 0; p < k; ++p) {
@@ -71,8 +69,31 @@ inline __attribute__((always_inline)) void columns(int64_t m, int64_t n, int64_t
   for (; i < m; ++i) block<T, W, 1>(n, k, a + i * a_rs, a_rs, a_cs, b, b_rs, c + i * ldc, ldc, alpha, beta);
 }
 
+// N x N matrices too small for a vector: all of it in scalar registers.
+template <class T, int N>
+inline __attribute__((always_inline)) void tiny(const SmallGemmArgs<T>& g) {
+  for (int64_t s = 0; s < g.batch; ++s) {
+    const T *a = g.a + s * g.a_batch, *b = g.b + s * g.b_batch;
+    T* c = g.c + s * g.c_batch;
+#pragma GCC unroll 3
+    for (int i = 0; i < N; ++i)
+#pragma GCC unroll 3
+      for (int j = 0; j < N; ++j) {
+        T sum = 0;
+#pragma GCC unroll 3
+        for (int p = 0; p < N; ++p) sum += a[i * g.a_rs + p * g.a_cs] * b[p * g.b_rs + j * g.b_cs];
+        T& to = c[i * g.ldc + j];
+        to = g.beta != T(0) ? g.alpha * sum + g.beta * to : g.alpha * sum;
+      }
+  }
+}
+
 template <class T, int W>
 void real_small(const SmallGemmArgs<T>& g) {
+  if (g.m == g.n && g.n == g.k) {
+    if (g.n == 2) return tiny<T, 2>(g);
+    if (g.n == 3) return tiny<T, 3>(g);
+  }
   for (int64_t s = 0; s < g.batch; ++s) {
     const T *a = g.a + s * g.a_batch, *b = g.b + s * g.b_batch;
     T* c = g.c + s * g.c_batch;
