@@ -1,4 +1,5 @@
 // Attributes of Tensor: geometry, dtype, history, gradient. Knows no op but the views behind T, mT, real and imag.
+#include "ops/complex_parts.h"
 #include "python/graph_objects.h"
 #include "python/ops_used.h"
 #include "python/tensor_type.h"
@@ -177,15 +178,10 @@ PyObject* get_h(PyObject* self, void*) {
     return wrap(is_complex(r->dtype()) ? ops::conj(r) : r);
   });
 }
-// The parts of a complex tensor as a view: the last dimension of view_as_real, cut.
-TensorRef part(const TensorRef& t, int which, const char* name) {
-  if (!engine_ops.view_as_real_graph) not_implemented(name, ": this build has no view_as_real");
-  return ops::select(engine_ops.view_as_real_graph(t), -1, which);
-}
 PyObject* get_real(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    return wrap(is_complex(t->dtype()) ? part(t, 0, "real") : t);
+    return wrap(is_complex(t->dtype()) ? complex_part(t, ComplexPart::Real) : t);
   });
 }
 PyObject* get_imag(PyObject* self, void*) {
@@ -193,7 +189,7 @@ PyObject* get_imag(PyObject* self, void*) {
     const TensorRef& t = tensor_of(self);
     if (!is_complex(t->dtype()))
       runtime_error("imag: only complex tensors have one, this one is ", dtype_name(t->dtype()));
-    return wrap(part(t, 1, "imag"));
+    return wrap(complex_part(t, ComplexPart::Imag));
   });
 }
 
