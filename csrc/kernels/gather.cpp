@@ -7,7 +7,12 @@
 #include "kernels/index_support.h"
 
 namespace tp::kernels {
+
+const IndexTable* const index_kernels = &TP_PICK_TABLE(index_table);
+
 namespace {
+
+constexpr std::int64_t kPiece = 2048;  // indices checked and used while in cache
 
 // Finds and names the index that made a fused check fail.
 [[noreturn]] void name_bad_index(std::string_view op, const Storage& index, std::int64_t size, int dim, bool negative) {
@@ -42,6 +47,14 @@ Storage select_slices(const Storage& input, int dim, const Storage& index, const
   const Around a(x.sizes(), dim);
   const std::size_t item = item_size(x.dtype());
   modes::Unlocked unlocked(out.numel() >= kUnlockFrom);
+  if (a.inner == 1) {
+    const auto pick = index_kernels->pick[copy2d_index(item)];
+    const std::int64_t line = a.n * std::int64_t(item), width = count * std::int64_t(item);
+    parallel_tiles(a.outer, std::max<std::int64_t>(1, kParallelFrom / count), [&](std::int64_t b, std::int64_t e) {
+      for (std::int64_t o = b; o < e; ++o) pick(out.raw() + o * width, x.raw() + o * line, at, count, 1, 0);
+    });
+    return out;
+  }
   if (a.inner * std::int64_t(item) < 32) {
     with_raw(item, [&](auto type) {
       using T = decltype(type);
@@ -52,12 +65,8 @@ Storage select_slices(const Storage& input, int dim, const Storage& index, const
                        for (std::int64_t o = b; o < e; ++o) {
                          const T* line = from + o * a.n * a.inner;
                          T* dest = to + o * count * a.inner;
-                         if (a.inner == 1)
-                           for (std::int64_t i = 0; i < count; ++i) dest[i] = line[at[i]];
-                         else
-                           for (std::int64_t i = 0; i < count; ++i)
-                             for (std::int64_t j = 0; j < a.inner; ++j)
-                               dest[i * a.inner + j] = line[at[i] * a.inner + j];
+                         for (std::int64_t i = 0; i < count; ++i)
+                           for (std::int64_t j = 0; j < a.inner; ++j) dest[i * a.inner + j] = line[at[i] * a.inner + j];
                        }
                      });
     });
@@ -103,28 +112,23 @@ Storage gather(const OpSchema& op, const Storage& input, std::int64_t dim, const
   std::atomic<bool> failed{false};
   {
     modes::Unlocked unlocked(out.numel() >= kUnlockFrom);
-    with_raw(item_size(input.dtype()), [&](auto type) {
-      using T = decltype(type);
-      const T* from = input.data<T>();
-      T* to = out.data<T>();
-      const std::int64_t* places = at.data<std::int64_t>();
-      parallel_tiles(rows, std::max<std::int64_t>(1, kParallelFrom / 2 / cols), [&](std::int64_t b, std::int64_t e) {
-        Rows<1> row(index.sizes(), {&base});
-        row.seek(b);
-        bool bad = false;
-        for (std::int64_t r = b; r < e; ++r, row.next()) {
-          const T* line = from + row.at[0];
-          const std::int64_t* p = places + r * cols;
-          T* dest = to + r * cols;
-          for (std::int64_t c = 0; c < cols; ++c) {
-            // The result is fresh memory: a bad index reads element 0 and fails after the loop.
-            const bool outside = std::uint64_t(p[c]) >= std::uint64_t(n);
-            bad |= outside;
-            dest[c] = line[(outside ? 0 : p[c]) * step + c * along];
+    const auto pick = index_kernels->pick[copy2d_index(item_size(input.dtype()))];
+    const std::int64_t item = std::int64_t(item_size(input.dtype()));
+    const std::int64_t* places = at.data<std::int64_t>();
+    parallel_tiles(rows, std::max<std::int64_t>(1, kParallelFrom / 2 / cols), [&](std::int64_t b, std::int64_t e) {
+      Rows<1> row(index.sizes(), {&base});
+      row.seek(b);
+      for (std::int64_t r = b; r < e; ++r, row.next())
+        for (std::int64_t c = 0; c < cols; c += kPiece) {
+          // The result is fresh memory, so a check just ahead of each piece is early enough.
+          const std::int64_t n_here = std::min(kPiece, cols - c);
+          const std::int64_t* p = places + r * cols + c;
+          if (TP_UNLIKELY(!index_kernels->within(p, n_here, 0, n))) {
+            failed = true;
+            return;
           }
+          pick(out.raw() + (r * cols + c) * item, input.raw() + (row.at[0] + c * along) * item, p, n_here, step, along);
         }
-        if (bad) failed = true;
-      });
     });
   }
   if (TP_UNLIKELY(failed)) name_bad_index(op.name, at, n, d, false);

@@ -7,6 +7,7 @@
 #include "core/errors.h"
 #include "core/modes.h"
 #include "core/storage.h"
+#include "kernels/index_table.h"
 #include "kernels/scratch.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
@@ -29,9 +30,7 @@ inline Storage int64_index(std::string_view op, const Storage& s, std::string_vi
 inline void check_indices(std::string_view op, const std::int64_t* v, std::int64_t n, std::int64_t size, int dim,
                           bool negative = false) {
   const std::int64_t low = negative ? -size : 0;
-  bool bad = false;
-  for (std::int64_t i = 0; i < n; ++i) bad |= v[i] < low || v[i] >= size;
-  if (TP_LIKELY(!bad)) return;
+  if (TP_LIKELY(n == 0 || index_kernels->within(v, n, low, size))) return;
   for (std::int64_t i = 0; i < n; ++i)
     if (v[i] < low || v[i] >= size) index_out_of_range(op, v[i], dim, size);
 }
