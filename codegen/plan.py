@@ -146,7 +146,7 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
     if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
         functions.append(forward.out())
     helpers = list(backward.helpers)
-    uses = set(backward.uses)
+    uses = backward.uses | forward.uses
     if x.composed:
         composed, used = compose(x, ctx)
         helpers.append(composed)

@@ -187,11 +187,23 @@ def convert(a: Arg, i: int) -> str:
     return f"to_{stem}(spec, a, {i}, {C.literal(a.default, t)})"
 
 
+_RANK = {
+    Base.BOOL: 0, Base.INT: 1, Base.FLOAT: 2, Base.SCALAR: 3, Base.TENSOR: 4, Base.STR: 0, Base.DTYPE: 0,
+    Base.DEVICE: 0, Base.GENERATOR: 0,
+}  # fmt: skip
+
+
+def specificity(o: Overload) -> tuple[int, ...]:
+    """The order in which signatures are tried: what takes fewer kinds of values first, a number before a tensor (which
+    takes numbers too), a bool before an int, single values before lists."""
+    return tuple(_RANK[a.type.base] + 10 * a.type.is_list for a in o.sig.args if not a.kwonly)
+
+
 def bind(e: Entry) -> Bound:
     overloads = []
     fields: list[tuple[str, str]] = []
     slots = 0
-    for o in e.overloads:
+    for o in sorted(e.overloads, key=specificity):
         suffix = str(o.index) if o.index else ""
         spec = f"k{C.pascal(e.op)}{suffix}Spec"
         extra = extra_params(e, o)

@@ -12,7 +12,7 @@ from . import cpp_types as C
 from .formula import Node, names
 from .model import DTYPE_GROUPS, Arg, Base, Diff, Entry, Overload, Result, Type
 from .plan_loops import SERVES, Loop, LoopBuilder, LoopError, is_mask_use
-from .plan_terms import Ops
+from .plan_terms import Ops, Terms, Use, Value
 from .plan_types import Function, PlanFault, Spec
 
 AMP = {"promote": "Promote", "keep": "Keep", "force_fp32": "ForceFp32", "lower": "Lower"}
@@ -208,6 +208,7 @@ class Forward:
         self, x: OverloadNames, ctx: Context, elementwise: Elementwise | None, loop: Loop | None, spec: Spec | None
     ) -> None:
         self.x, self.ctx, self.e, self.loop, self.spec = x, ctx, elementwise, loop, spec
+        self.uses: set[Use] = set()
 
     # ---- on memory ----
 
@@ -391,7 +392,15 @@ class Forward:
             body.append(f"  tangent = wiring::tangent({x.call(x.fn)}({args}));")
         node = "nullptr"
         if x.composed:
-            body.append(f"TensorRef result = {x.call(x.fn)}({args});")
+            result = f"{x.call(x.fn)}({args})"
+            if records:
+                # The parts of the formula save what they read: of a copy, since this memory is about to change.
+                terms = Terms(self.ctx.ops, {first: Value(first, C.TENSOR)}, "TensorRef")
+                copy = terms.call_op("clone", (Value(first, C.TENSOR),), {}, x.o.compose[-1][1].node).text
+                self.uses |= terms.used
+                rest = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args[1:])
+                result = f"record ? {x.call(x.fn)}({copy}{rest}) : {result}"
+            body.append(f"TensorRef result = {result};")
             body.append(f"kernels::copy_broadcast({C.string_literal(x.op + '_')}, {memory}, result->storage());")
             node = "record ? NodeRef::share(grad_fn(result)) : NodeRef()" if records else "NodeRef()"
         else:
