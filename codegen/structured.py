@@ -351,6 +351,13 @@ def is_floating(x: Any) -> Any:
     return np.issubdtype(np.asarray(x).dtype, np.floating)
 
 
+def is_complex(dtype: Any) -> Any:
+    """Whether a dtype is complex."""
+    import numpy as np
+
+    return np.issubdtype(dtype, np.complexfloating)
+
+
 def last_dims(n: int) -> Any:
     """The last n dimensions."""
     return tuple(range(-n, 0))
@@ -369,7 +376,7 @@ def channel_sizes(channels: int, n: int) -> Any:
 META |= {
     f.__name__: f
     for f in (
-        last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating, invert_permutation,
+        is_complex, last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating, invert_permutation,
         reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
         broadcast_shape, dtype_or, is_contiguous,
     )

@@ -64,6 +64,7 @@ _ALL = (
     _h("channel_sizes", DIMS, ("channels", INT), ("n", INT)),
     _h("reduction_code", INT, ("reduction", STR)),
     _h("is_floating", BOOL, ("x", TENSOR)),
+    _h("is_complex", BOOL, ("dtype", DTYPE)),
     _h("is_contiguous", BOOL, ("x", TENSOR)),
     _h("invert_permutation", DIMS, ("dims", DIMS)),
     _h("real_dtype", DTYPE, ("dtype", DTYPE)),

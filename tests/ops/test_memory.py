@@ -9,7 +9,7 @@ import tensorplay as tp
 NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product(NAMES, NAMES))
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(NAMES, NAMES)))
 def test_conversion_agrees_with_numpy(a, b):
     x = np.array([0, 1, 2, 3]).astype(a)
     got = tp.tensor(x).to(getattr(tp, b))
