@@ -297,7 +297,7 @@ PyObject* array(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* k
 }  // namespace
 
 PyMethodDef tensor_array_methods[] = {{"numpy", fast(numpy), METH_FASTCALL | METH_KEYWORDS,
-                                       "numpy(*, force=False)\n--\n\nA NumPy array over the same memory."},
+                                       "numpy($self, /, *, force=False)\n--\n\nA NumPy array over the same memory."},
                                       {"__array__", fast(array), METH_FASTCALL | METH_KEYWORDS, nullptr},
                                       {}};
 

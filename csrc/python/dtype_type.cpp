@@ -36,8 +36,9 @@ PyObject* dtype_to_complex(PyObject* o, PyObject*) { return wrap(complex_dtype(s
 
 PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-    {"to_real", dtype_to_real, METH_NOARGS, "to_real()\n--\n\nThe real dtype of the same precision."},
-    {"to_complex", dtype_to_complex, METH_NOARGS, "to_complex()\n--\n\nThe complex dtype of the same precision."},
+    {"to_real", dtype_to_real, METH_NOARGS, "to_real($self, /)\n--\n\nThe real dtype of the same precision."},
+    {"to_complex", dtype_to_complex, METH_NOARGS,
+     "to_complex($self, /)\n--\n\nThe complex dtype of the same precision."},
     {}};
 PyGetSetDef dtype_attributes[] = {
     {"is_floating_point", dtype_is_floating_point, nullptr, "Whether values are real floating-point numbers.", nullptr},
@@ -105,7 +106,7 @@ PyObject* size_reduce(PyObject* self, PyObject*) {
   return plain ? Py_BuildValue("(O(N))", &SizeType, PySequence_List(plain.get())) : nullptr;
 }
 PyMethodDef size_methods[] = {
-    {"numel", size_numel, METH_NOARGS, "numel()\n--\n\nNumber of elements of a tensor of this size."},
+    {"numel", size_numel, METH_NOARGS, "numel($self, /)\n--\n\nNumber of elements of a tensor of this size."},
     {"__reduce__", size_reduce, METH_NOARGS, nullptr},
     {}};
 PyMappingMethods size_mapping = {};

@@ -251,20 +251,22 @@ PyObject* context_new(PyTypeObject* type, PyObject*, PyObject*) { return new_con
 
 PyMethodDef methods[] = {
     {"save_for_backward", fastcall(save_for_backward), METH_FASTCALL,
-     "save_for_backward(*tensors)\n--\n\nKeeps tensors for backward, guarded against changes in place."},
+     "save_for_backward($self, /, *tensors)\n--\n\nKeeps tensors for backward, guarded against changes in place."},
     {"save_for_forward", fastcall(save_for_forward), METH_FASTCALL,
-     "save_for_forward(*tensors)\n--\n\nKeeps tensors for jvp."},
+     "save_for_forward($self, /, *tensors)\n--\n\nKeeps tensors for jvp."},
     {"mark_dirty", fastcall(mark_dirty), METH_FASTCALL,
-     "mark_dirty(*args)\n--\n\nDeclares which inputs forward changed in place."},
+     "mark_dirty($self, /, *args)\n--\n\nDeclares which inputs forward changed in place."},
     {"mark_non_differentiable", fastcall(mark_non_differentiable), METH_FASTCALL,
-     "mark_non_differentiable(*args)\n--\n\nDeclares outputs that have no gradient."},
+     "mark_non_differentiable($self, /, *args)\n--\n\nDeclares outputs that have no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,
-     "set_materialize_grads(value)\n--\n\nWhether absent gradients reach backward as zeros (the default) or as None."},
+     "set_materialize_grads($self, value, /)\n--\n\nWhether absent gradients reach backward as zeros (the default) or "
+     "as None."},
     {"set_output_grad_dtype", fastcall(set_output_grad_dtype), METH_FASTCALL,
-     "set_output_grad_dtype(*dtypes)\n--\n\nThe dtype backward receives each output's gradient in."},
-    {"apply", fastcall(apply), METH_FASTCALL, "apply(*grads)\n--\n\nRuns the user's backward."},
-    {"apply_boxed", apply_boxed, METH_O, "apply_boxed(grads)\n--\n\nRuns the user's backward on a list it may empty."},
-    {"apply_jvp", fastcall(apply_jvp), METH_FASTCALL, "apply_jvp(*tangents)\n--\n\nRuns the user's jvp."},
+     "set_output_grad_dtype($self, /, *dtypes)\n--\n\nThe dtype backward receives each output's gradient in."},
+    {"apply", fastcall(apply), METH_FASTCALL, "apply($self, /, *grads)\n--\n\nRuns the user's backward."},
+    {"apply_boxed", apply_boxed, METH_O,
+     "apply_boxed($self, grads, /)\n--\n\nRuns the user's backward on a list it may empty."},
+    {"apply_jvp", fastcall(apply_jvp), METH_FASTCALL, "apply_jvp($self, /, *tangents)\n--\n\nRuns the user's jvp."},
     {}};
 PyGetSetDef attributes[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},

@@ -91,12 +91,12 @@ PyObject* clone_state(PyObject* self, PyObject*) {
 PyObject* device(PyObject*, void*) { return Owned::share(device_object()).release(); }
 
 PyMethodDef methods[] = {
-    {"manual_seed", manual_seed, METH_O, "manual_seed(seed)\n--\n\nStarts the stream of a seed."},
-    {"seed", reseed, METH_NOARGS, "seed()\n--\n\nSeeds from the system; returns the seed."},
-    {"initial_seed", initial_seed, METH_NOARGS, "initial_seed()\n--\n\nThe seed of the stream."},
-    {"get_state", get_state, METH_NOARGS, "get_state()\n--\n\nSeed and position as a uint8 tensor."},
-    {"set_state", set_state, METH_O, "set_state(state)\n--\n\nGoes to where get_state() was called."},
-    {"clone_state", clone_state, METH_NOARGS, "clone_state()\n--\n\nAnother generator at the same place."},
+    {"manual_seed", manual_seed, METH_O, "manual_seed($self, seed, /)\n--\n\nStarts the stream of a seed."},
+    {"seed", reseed, METH_NOARGS, "seed($self, /)\n--\n\nSeeds from the system; returns the seed."},
+    {"initial_seed", initial_seed, METH_NOARGS, "initial_seed($self, /)\n--\n\nThe seed of the stream."},
+    {"get_state", get_state, METH_NOARGS, "get_state($self, /)\n--\n\nSeed and position as a uint8 tensor."},
+    {"set_state", set_state, METH_O, "set_state($self, state, /)\n--\n\nGoes to where get_state() was called."},
+    {"clone_state", clone_state, METH_NOARGS, "clone_state($self, /)\n--\n\nAnother generator at the same place."},
     {}};
 PyGetSetDef attributes[] = {{"device", device, nullptr, "Where numbers are drawn.", nullptr}, {}};
 

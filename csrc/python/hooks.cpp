@@ -174,12 +174,12 @@ int handle_clear(PyObject* self) {
 PyObject* handle_id(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(as_handle(self)->id); }
 PyObject* handle_next_id(PyObject*, void*) { return PyLong_FromUnsignedLongLong(next_hook_id + 1); }
 
-PyMethodDef handle_methods[] = {
-    {"remove", handle_remove, METH_NOARGS, "remove()\n--\n\nTakes the hook away; calling it again does nothing."},
-    {"__enter__", handle_enter, METH_NOARGS, nullptr},
-    {"__exit__", handle_exit, METH_VARARGS, nullptr},
-    {"__reduce__", handle_reduce, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef handle_methods[] = {{"remove", handle_remove, METH_NOARGS,
+                                 "remove($self, /)\n--\n\nTakes the hook away; calling it again does nothing."},
+                                {"__enter__", handle_enter, METH_NOARGS, nullptr},
+                                {"__exit__", handle_exit, METH_VARARGS, nullptr},
+                                {"__reduce__", handle_reduce, METH_NOARGS, nullptr},
+                                {}};
 PyGetSetDef handle_attributes[] = {{"id", handle_id, nullptr, "Number of the hook.", nullptr},
                                    {"next_id", handle_next_id, nullptr, "Number the next hook will get.", nullptr},
                                    {}};

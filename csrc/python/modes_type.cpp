@@ -184,7 +184,7 @@ PyObject* mode_value(PyObject* self, void*) { return PyBool_FromLong(as_mode(sel
 PyMethodDef methods[] = {
     {"__enter__", mode_enter, METH_NOARGS, nullptr},
     {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(mode_exit)), METH_FASTCALL, nullptr},
-    {"clone", mode_clone, METH_NOARGS, "clone()\n--\n\nAnother guard of the same kind."},
+    {"clone", mode_clone, METH_NOARGS, "clone($self, /)\n--\n\nAnother guard of the same kind."},
     {}};
 PyGetSetDef attributes[] = {{"mode", mode_value, nullptr, "The mode asked for.", nullptr}, {}};
 

@@ -197,9 +197,9 @@ PyObject* saved_register_hooks(PyObject* self, PyObject* const* args, Py_ssize_t
   });
 }
 PyMethodDef saved_methods[] = {
-    {"unpack", saved_unpack, METH_NOARGS, "unpack()\n--\n\nThe saved tensor with its history."},
+    {"unpack", saved_unpack, METH_NOARGS, "unpack($self, /)\n--\n\nThe saved tensor with its history."},
     {"register_hooks", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(saved_register_hooks)), METH_FASTCALL,
-     "register_hooks(pack_hook, unpack_hook)\n--\n\nStores pack_hook(tensor) in place of the tensor."},
+     "register_hooks($self, pack_hook, unpack_hook, /)\n--\n\nStores pack_hook(tensor) in place of the tensor."},
     {}};
 
 // `_saved_x` gives the tensor, `_raw_saved_x` a SavedTensor; several slots of one name give a tuple. Null: no such slot.
@@ -230,12 +230,13 @@ PyObject* saved_attribute(PyObject* self, const char* name) {
 }
 
 PyMethodDef node_methods[] = {
-    {"name", node_name, METH_NOARGS, "name()\n--\n\nThe name of the backward function."},
+    {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nThe name of the backward function."},
     {"register_hook", register_hook, METH_O,
-     "register_hook(fn)\n--\n\nCalls fn(grad_inputs, grad_outputs) after the node ran; may return other grad_inputs."},
+     "register_hook($self, fn, /)\n--\n\nCalls fn(grad_inputs, grad_outputs) after the node ran; may return other "
+     "grad_inputs."},
     {"register_prehook", register_prehook, METH_O,
-     "register_prehook(fn)\n--\n\nCalls fn(grad_outputs) before the node runs; may return others."},
-    {"_sequence_nr", sequence_number, METH_NOARGS, "_sequence_nr()\n--\n\nWhen the node was made, as a count."},
+     "register_prehook($self, fn, /)\n--\n\nCalls fn(grad_outputs) before the node runs; may return others."},
+    {"_sequence_nr", sequence_number, METH_NOARGS, "_sequence_nr($self, /)\n--\n\nWhen the node was made, as a count."},
     {}};
 PyGetSetDef node_attributes[] = {
     {"next_functions", next_functions, nullptr, "Pairs (node, output number) the gradients go to.", nullptr},

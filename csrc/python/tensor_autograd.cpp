@@ -90,17 +90,19 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
 
 PyMethodDef tensor_autograd_methods[] = {
     {"requires_grad_", fast(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
-     "requires_grad_(requires_grad=True)\n--\n\nSets requires_grad and returns the tensor."},
+     "requires_grad_($self, /, requires_grad=True)\n--\n\nSets requires_grad and returns the tensor."},
     {"retain_grad", retain_grad_method, METH_NOARGS,
-     "retain_grad()\n--\n\nMakes backward() fill .grad of this non-leaf."},
+     "retain_grad($self, /)\n--\n\nMakes backward() fill .grad of this non-leaf."},
     {"register_hook", register_hook, METH_O,
-     "register_hook(hook)\n--\n\nCalls hook(grad) when the gradient of this tensor is known; may return another."},
+     "register_hook($self, hook, /)\n--\n\nCalls hook(grad) when the gradient of this tensor is known; may return "
+     "another."},
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,
-     "register_post_accumulate_grad_hook(hook)\n--\n\nCalls hook(tensor) after .grad of this leaf was updated."},
-    {"detach", detach, METH_NOARGS, "detach()\n--\n\nThe same memory without history."},
-    {"detach_", detach_, METH_NOARGS, "detach_()\n--\n\nCuts the history of this tensor."},
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\nCalls hook(tensor) after .grad of this leaf was "
+     "updated."},
+    {"detach", detach, METH_NOARGS, "detach($self, /)\n--\n\nThe same memory without history."},
+    {"detach_", detach_, METH_NOARGS, "detach_($self, /)\n--\n\nCuts the history of this tensor."},
     {"backward", fast(backward), METH_FASTCALL | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
+     "backward($self, /, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Accumulates gradients of this tensor into the leaves it was computed from."},
     {}};
 
