@@ -82,9 +82,9 @@ def params(e: Entry, o: Overload, method: bool) -> str:
         parts.append(f"{a.name}: {arg_type(a.type, operand)}{default(a)}")
     extra = []
     have = {a.name for a in o.sig.args}
-    if e.out and len(o.sig.results) == 1:
+    if e.out and len(o.sig.results) == 1 and not method:
         extra.append("out: Tensor | None = None")
-    if e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory"):
+    if not method and (e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory")):
         extra += [
             x
             for x in ("device: DeviceLike | None = None", "requires_grad: bool = False")
@@ -145,7 +145,13 @@ def operators(e: Entry) -> list[StubDef]:
             continue
         kind = "object" if sym in ("==", "!=") else "Tensor" if sym == "@" else "Tensor | Number"
         names = [name, reflected] + ([inplace] if e.inplace else [])
-        out += [StubDef(n, f"self, other: {kind}", "Tensor", first_line(e.doc), False) for n in names if n]
+        # CPython gives the slot of ** a third operand, in-place form excepted.
+        third = {n: ", mod: None = None" for n in (name, reflected) if sym == "**"}
+        out += [
+            StubDef(n, f"self, other: {kind}{third.get(n, '')}, /", "Tensor", first_line(e.doc), False)
+            for n in names
+            if n
+        ]
     return out
 
 
