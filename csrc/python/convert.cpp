@@ -161,6 +161,7 @@ Device to_device(const Spec& spec, std::size_t i, PyObject* o) {
 }
 
 Dims to_dims(const Spec& spec, std::size_t i, PyObject* o) {
+  if (o == Py_None && spec.params[i].has_default) return {};  // dim=None: all, as the empty default says
   if (TP_LIKELY(o && (PyTuple_Check(o) || PyList_Check(o)))) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     Dims d;
