@@ -56,7 +56,7 @@ bool variadic(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_
   const Kind k = spec.params[at].kind;
   if (k != Kind::IntList && k != Kind::OptIntList) return false;
   for (Py_ssize_t i = 0; i < nargs; ++i)
-    if (!is_int_like(args[i])) return false;
+    if (PyBool_Check(args[i]) || !is_int_like(args[i])) return false;
   return true;
 }
 
