@@ -40,7 +40,9 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     if fn is None:
         # A view keeps the path for one step: its only edge is the leaf's accumulator.
         with tp.enable_grad():
-            fn = tensor.view_as(tensor).grad_fn.next_functions[0][0]
+            step = tensor.view_as(tensor).grad_fn
+            assert step is not None
+            fn = step.next_functions[0][0]
         return GradientEdge(fn, 0, tensor)
     return GradientEdge(fn, tensor.output_nr)
 
