@@ -64,6 +64,21 @@ def check_leak(op: Op) -> None:
         assert after <= before, f"{op.name}: {after - before} blocks of memory stayed after 20 runs"
 
 
+def check_blocks(op: Op) -> None:
+    """The backward of an elementwise op makes one block of memory for each gradient that is wanted, no more."""
+    for s in differentiable(op):
+        p = Probe(op, s, np.random.default_rng(13))
+        xs = p.leaves(p.start)
+        out = p.outputs(xs)[0]
+        if not out.requires_grad or any(tuple(x.shape) != tuple(out.shape) for x in xs):
+            continue
+        g = tp.tensor(np.ones(tuple(out.shape), array(out).dtype))
+        before = tp.memory.stats()["blocks_made"]
+        grads = tp.autograd.grad(out, xs, g, allow_unused=True)
+        made = tp.memory.stats()["blocks_made"] - before
+        assert made <= len(grads), f"{op.name}: {made} blocks for {len(grads)} gradients, {s.text}"
+
+
 def check_inplace(op: Op) -> None:
     """op_ leaves what op returns, and has its gradient."""
     for s in samples(op, limit=2):

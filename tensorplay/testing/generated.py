@@ -61,6 +61,8 @@ def _applicable(op: Op) -> Iterator[tuple[str, Callable[[Op], None]]]:
         yield "tangent", derivatives.check_tangent
         yield "saved", faces.check_saved
         yield "leak", faces.check_leak
+        if op.elementwise:
+            yield "blocks", faces.check_blocks
         if any(op.allows(d) for d in ("c64", "c128")) and op.elementwise:
             yield "complex", derivatives.check_complex
     if op.inplace and drawn:
