@@ -180,10 +180,10 @@ inline void free_node(void* p, std::size_t bytes) {
 }
 
 /// Node types end with this so that memory goes back to its list: `TP_NODE_DISPOSE(MyNode)`.
-#define TP_NODE_DISPOSE(Type)                  \
-  void dispose() override {                    \
-    this->~Type();                             \
-    ::tp::free_node(this, sizeof(Type));       \
+#define TP_NODE_DISPOSE(Type)            \
+  void dispose() override {              \
+    this->~Type();                       \
+    ::tp::free_node(this, sizeof(Type)); \
   }
 
 /// Runs one node outside a pass, in differentiable ops where gradients are on (what calling `grad_fn(g)` does).
@@ -199,7 +199,8 @@ TP_API Node* grad_fn(const TensorRef& t);
 TP_API Edge find_gradient_edge(const TensorRef& t);
 inline Edge gradient_edge(const TensorRef& t) {
   // A plain intermediate result has a node and nothing else to look at.
-  if (TP_LIKELY(!t->meta() && t->grad_fn_raw())) return {NodeRef::share(static_cast<Node*>(t->grad_fn_raw())), t->output_nr()};
+  if (TP_LIKELY(!t->meta() && t->grad_fn_raw()))
+    return {NodeRef::share(static_cast<Node*>(t->grad_fn_raw())), t->output_nr()};
   return find_gradient_edge(t);
 }
 

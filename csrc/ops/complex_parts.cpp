@@ -17,7 +17,8 @@ namespace {
 Storage part_of(const Storage& s, ComplexPart part) {
   Strides strides = s.strides();
   for (std::int64_t& step : strides) step *= 2;
-  return Storage(s.block(), real_dtype(s.dtype()), s.sizes(), std::move(strides), 2 * s.offset() + (part == ComplexPart::Imag));
+  return Storage(s.block(), real_dtype(s.dtype()), s.sizes(), std::move(strides),
+                 2 * s.offset() + (part == ComplexPart::Imag));
 }
 
 /// The gradient of a part is real: it comes back as g, or as g * 1j.

@@ -90,12 +90,14 @@ void fields() {
         "shapes and dtype");
   check(tanh.device() == Device::CPU && tanh.input_dtype(0) == Dtype::F64, "device and input dtype");
   check(tanh.input_tensor(0) == x && tanh.retainable_inputs().size() == 1, "input_tensors_ finds the leaf");
-  check(tanh.saved_slot(0).saved() && tanh.saved_slot(0).get(tanh, "out").same_view(y->storage()), "tanh saves its output");
+  check(tanh.saved_slot(0).saved() && tanh.saved_slot(0).get(tanh, "out").same_view(y->storage()),
+        "tanh saves its output");
   check(y->use_count() == 1, "and holds the output's tensor weakly");
 
   TensorRef z = ops::mul(y, w);
   auto& mul = node_of<ops::MulBackward>(z);
-  check(mul.saved_slot(0).get(mul, "input").same_view(y->storage()) && mul.saved_slot(1).get(mul, "other").same_view(w->storage()),
+  check(mul.saved_slot(0).get(mul, "input").same_view(y->storage()) &&
+            mul.saved_slot(1).get(mul, "other").same_view(w->storage()),
         "slot order");
   check(mul.input_tensor(1) == w, "a saved leaf comes back as itself");
   TensorRef scaled = ops::mul(y, leaf({4, 4}, false));
