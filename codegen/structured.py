@@ -377,8 +377,8 @@ META |= {
     f.__name__: f
     for f in (
         is_complex, last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating,
-        invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads, along_shape,
-        broadcast_shape, dtype_or, is_contiguous,
+        invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads,
+        along_shape, broadcast_shape, dtype_or, is_contiguous,
     )
 }  # fmt: skip
 
