@@ -107,15 +107,15 @@ PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObjec
                                      {"dtype", Kind::OptDtype, true, true},
                                      {"device", Kind::OptDevice, true, true},
                                      {"copy", Kind::OptBool, true, true},
-                                     {"requires_grad", Kind::Bool, true, true}};
-  static const Spec spec{"asarray", "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)", params};
+                                     {"requires_grad", Kind::OptBool, true, true}};
+  static const Spec spec{"asarray", "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None)", params};
   return guarded([&]() -> PyObject* {
     Slots<5> a;
     parse(spec, a, nullptr, args, n, kw);
     to_device(spec, a, 2);
     const auto dtype = to_opt_dtype(spec, a, 1);
     const auto copy = to_opt_bool(spec, a, 3);
-    const bool wants_grad = to_bool(spec, a, 4, false);
+    const auto flag = to_opt_bool(spec, a, 4);
     Owned imported;
     PyObject* obj = a[0];
     if (!is_tensor(obj) && !is_numpy_array(obj) && !is_python_data(obj) && has_attr(obj, "__dlpack__")) {
@@ -134,9 +134,10 @@ PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObjec
       if (copy && is_tensor(obj) && t != tensor_of(obj))
         value_error("asarray: another dtype needs a copy, and copy=False was given");
     }
-    // Without requires_grad the result is cut off from the history of what it came from.
-    if (t->requires_grad() && !wants_grad) t = wiring::wrap(t->storage());
-    if (wants_grad) set_requires_grad_flag(t, true);
+    // Left out, requires_grad keeps the history of a tensor; given, it is the caller's word about the result alone.
+    const bool itself = is_tensor(obj) && t == tensor_of(obj);
+    if (flag && t->requires_grad() != *flag && (itself || !*flag)) t = wiring::wrap(t->storage());
+    if (flag.value_or(false)) set_requires_grad_flag(t, true);
     return wrap(std::move(t));
   });
 }
@@ -169,7 +170,7 @@ PyMethodDef functions[] = {
     {"as_tensor", fast(as_tensor), METH_FASTCALL | METH_KEYWORDS,
      "as_tensor(data, dtype=None, device=None)\n--\n\nA tensor of data, over the same memory where possible."},
     {"asarray", fast(asarray), METH_FASTCALL | METH_KEYWORDS,
-     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
+     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None)\n--\n\n"
      "A tensor of obj: a tensor, an array, a buffer, a DLPack capsule or nested numbers."},
     {"scalar_tensor", fast(scalar_tensor), METH_FASTCALL | METH_KEYWORDS,
      "scalar_tensor(s, *, dtype=None, device=None, requires_grad=False)\n--\n\nA 0-d tensor."},

@@ -107,8 +107,8 @@ class Finish {
       PyObject* o = PyTuple_GET_ITEM(list, Py_ssize_t(k));
       if (o == Py_None) continue;
       const TensorRef& t = tensor_of(o);
-      if (t->grad_fn_raw() == node_.get()) {
-        node_->saved_from[k].output = int(t->output_nr());
+      if (const int output = own_output(o); output >= 0) {
+        node_->saved_from[k].output = output;
         node_->saved[k].save_output(t);
       } else {
         if (t->requires_grad()) node_->saved_from[k].edge = gradient_edge(t);
@@ -187,6 +187,16 @@ class Finish {
       if (is_tensor(d) && tensor_of(d)->storage().block() == t->storage().block()) return true;
     }
     return false;
+  }
+  // Which output of this node a saved tensor is. A view changed in place has its history rebuilt from its base, through
+  // this node: an edge to that history would close a cycle.
+  int own_output(PyObject* o) const {
+    const TensorRef& t = tensor_of(o);
+    if (t->grad_fn_raw() == node_.get()) return int(t->output_nr());
+    if (!contains(f_->dirty, o) || !is_differentiable(t->dtype())) return -1;
+    for (std::size_t i = count_; i-- > 0;)
+      if (items_[i] == o) return int(i);
+    return -1;
   }
   NodeRef node_ref() const { return NodeRef::share(node_.get()); }
 

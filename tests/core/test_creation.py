@@ -84,7 +84,8 @@ def test_sharing() -> None:
     x = tp.ones(2, requires_grad=True)
     assert tp.as_tensor(x) is x
     assert tp.as_tensor(x, dtype=tp.float64).grad_fn is not None
-    assert not tp.asarray(x).requires_grad
+    assert tp.asarray(x).requires_grad
+    assert not tp.asarray(x, requires_grad=False).requires_grad
 
 
 def test_frombuffer() -> None:
