@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from . import cpp_types as C
 from .formula import Node, names
 from .model import DTYPE_GROUPS, Arg, Base, Diff, Entry, Overload, Result, Type
-from .plan_loops import SERVES, Loop, LoopBuilder, LoopError, is_mask_use
+from .plan_compute import SERVES, is_mask_use
+from .plan_loops import Loop, LoopBuilder
+from .plan_static import LoopError
 from .plan_terms import Ops, Terms, Use, Value
 from .plan_types import Function, PlanFault, Spec
 
