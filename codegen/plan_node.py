@@ -45,7 +45,7 @@ class NodePlanner(Formulas):
             make = f"make_node<{x.cls}>({'2' if ctor else ''})"
         return NodePlan(
             x.cls, number, kname, base, tuple(ctor), ctor_base, x.schema_init, tuple(s.tensors), saved_inputs,
-            tuple(members), tuple(f"{n}_saved_" for n in s.lists), outputs, self.list_result, x.list_node, make,
+            tuple(members), tuple(s.lists), outputs, self.list_result, x.list_node, make,
         )  # fmt: skip
 
     # ---- recording ----

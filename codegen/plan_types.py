@@ -61,7 +61,7 @@ class NodePlan:
     saved_names: tuple[str, ...]
     saved_inputs: tuple[int, ...]
     members: tuple[Member, ...]
-    list_members: tuple[str, ...]  # saved lists: names of std::vector<SavedValue> members
+    list_members: tuple[str, ...]  # saved lists: the arguments they hold
     outputs: tuple[int, ...]  # results whose sizes are kept in output_like_
     list_result: bool
     is_list: bool
