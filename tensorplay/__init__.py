@@ -24,6 +24,8 @@ long, double, float, half = int64, float64, float32, float16  # noqa: F405  PyTo
 short, int, cfloat, cdouble = int16, int32, complex64, complex128  # noqa: F405
 
 from . import autograd as autograd  # noqa: E402
+from ._compare import allclose as allclose  # noqa: E402
+from ._compare import equal as equal  # noqa: E402
 
 _LAZY = ("fft", "func", "linalg", "memory", "nn", "random", "special", "testing", "utils", "array_api", "library")
 _LAZY_NAMES = {

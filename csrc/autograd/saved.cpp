@@ -27,8 +27,8 @@ void SavedValue::version_failed(const Node& node, const char* slot) const {
   runtime_error(
       node.name(),
       ": one of the variables needed for gradient computation has been modified by an inplace operation: saved '", slot,
-      "' ", value.sizes(), " is at version ", value.version(), ", expected ", version_,
-      "; clone it before changing it");
+      "' ", value.sizes(), " is at version ", value.version(), "; expected version ", version_,
+      " instead; clone it before changing it");
 }
 
 bool SavedValue::save_packed(const TensorRef& t) {

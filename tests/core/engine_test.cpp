@@ -69,7 +69,7 @@ void freed_and_changed() {
   w->storage().bump_version();
   check_raises([&] { backward(y); },
                "MulBackward0: one of the variables needed for gradient computation has been modified by an inplace "
-               "operation: saved 'other' [1] is at version 1, expected 0; clone it before changing it");
+               "operation: saved 'other' [1] is at version 1; expected version 0 instead; clone it before changing it");
   TensorRef z = mul(x, x);
   backward(z);
   check(values(x->grad()) == Values{14}, "the engine works after an error");
