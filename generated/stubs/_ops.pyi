@@ -258,6 +258,9 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def expand(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
 
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """View of input expanded to the sizes of other."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Exponential minus one, exact for small elements."""
 
@@ -326,6 +329,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices of one dimension in the order of a vector of indices."""
+
+def isclose(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
 
 def isfinite(input: Tensor) -> Tensor:
     """Whether each element is neither infinite nor nan."""
@@ -512,6 +518,9 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtyp
 def randperm(n: int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """A random order of the numbers 0 to n - 1."""
 
+def real(input: Tensor) -> Tensor:
+    """View of the real parts; a real input is returned as it is."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over each element."""
 
@@ -527,6 +536,9 @@ def repeat(input: Tensor, repeats: Sequence[int] | int) -> Tensor:
 def reshape(input: Tensor, shape: Sequence[int] | int) -> Tensor:
     """The same elements under other sizes, as a view where the strides allow and a copy..."""
 
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """Elements of input in the sizes of other."""
+
 def roll(input: Tensor, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
     """Elements shifted along dims, those pushed out coming back at the other end."""
 
@@ -537,11 +549,11 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root of each element."""
 
 @overload
-def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+def scatter(input: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
     """Input with the elements of src, or a value, written at the places index names along dim."""
 
 @overload
-def scatter(input: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Input with the elements of src, or a value, written at the places index names along dim."""
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -551,7 +563,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View at one index of a dimension, which disappears."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Sign of each element as -1, 0 or 1."""
+    """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
@@ -601,11 +613,11 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of equal sizes joined along a new dimension."""
 
 @overload
-def std(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+def std(input: Tensor, unbiased: bool) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
 
 @overload
-def std(input: Tensor, unbiased: bool) -> Tensor:
+def std(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
 
 @overload
@@ -670,11 +682,11 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a new dimension of size 1."""
 
 @overload
-def var(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+def var(input: Tensor, unbiased: bool) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
 @overload
-def var(input: Tensor, unbiased: bool) -> Tensor:
+def var(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
 @overload
@@ -683,6 +695,15 @@ def var(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim:
 
 def view(input: Tensor, shape: Sequence[int] | int) -> Tensor:
     """The same memory under other sizes; raises where the strides do not allow it."""
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """View of input's memory in the sizes of other."""
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """View of pairs in the last dimension as complex numbers."""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """View of complex numbers as pairs of real and imaginary part in a new last dimension."""
 
 def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""

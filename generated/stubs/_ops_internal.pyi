@@ -83,6 +83,9 @@ def cast(input: Tensor, dtype: dtype) -> Tensor:
 def clamp_between(input: Tensor | Number, min: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Input limited from both sides; with min above max the result is max."""
 
+def compact(input: Tensor) -> Tensor:
+    """Copy with the elements in row-major order, made where the input's are not."""
+
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Convolution over any number of dimensions of space."""
 
@@ -220,6 +223,9 @@ def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[i
 
 def select_backward(grad: Tensor, size: Sequence[int] | int, dim: int, index: int) -> Tensor:
     """One row laid into zeros of the given size."""
+
+def sgn_backward(grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    """Gradient of the sign function."""
 
 def slice_backward(grad: Tensor, size: Sequence[int] | int, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A slice laid into zeros of the given size."""

@@ -28,107 +28,107 @@ class _topk_0_result(NamedTuple):
 class _TensorOps:
     def __abs__(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
-    def __add__(self, other: Tensor | Number) -> Tensor:
+    def __add__(self, other: Tensor | Number, /) -> Tensor:
         """Sum of input and alpha times other."""
-    def __and__(self, other: Tensor | Number) -> Tensor:
+    def __and__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
-    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+    def __eq__(self, other: object, /) -> Tensor:  # type: ignore[override]
         """Whether the two are equal, element by element."""
-    def __floordiv__(self, other: Tensor | Number) -> Tensor:
+    def __floordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
-    def __ge__(self, other: Tensor | Number) -> Tensor:
+    def __ge__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input is at least other."""
-    def __gt__(self, other: Tensor | Number) -> Tensor:
+    def __gt__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input exceeds other."""
-    def __iadd__(self, other: Tensor | Number) -> Tensor:
+    def __iadd__(self, other: Tensor | Number, /) -> Tensor:
         """Sum of input and alpha times other."""
-    def __ifloordiv__(self, other: Tensor | Number) -> Tensor:
+    def __ifloordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
-    def __imod__(self, other: Tensor | Number) -> Tensor:
+    def __imod__(self, other: Tensor | Number, /) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
-    def __imul__(self, other: Tensor | Number) -> Tensor:
+    def __imul__(self, other: Tensor | Number, /) -> Tensor:
         """Product of the two, element by element."""
     def __invert__(self) -> Tensor:
         """Every bit inverted; the negation of a bool tensor."""
-    def __ipow__(self, other: Tensor | Number) -> Tensor:
+    def __ipow__(self, other: Tensor | Number, /) -> Tensor:  # type: ignore[misc]
         """Input raised to the exponent, with numbers accepted on either side."""
-    def __isub__(self, other: Tensor | Number) -> Tensor:
+    def __isub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
-    def __itruediv__(self, other: Tensor | Number) -> Tensor:
+    def __itruediv__(self, other: Tensor | Number, /) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def __le__(self, other: Tensor | Number) -> Tensor:
+    def __le__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input is at most other."""
-    def __lt__(self, other: Tensor | Number) -> Tensor:
+    def __lt__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input lies below other."""
-    def __matmul__(self, other: Tensor) -> Tensor:
+    def __matmul__(self, other: Tensor, /) -> Tensor:
         """Matrix product of the last two dimensions; leading dimensions broadcast."""
-    def __mod__(self, other: Tensor | Number) -> Tensor:
+    def __mod__(self, other: Tensor | Number, /) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
-    def __mul__(self, other: Tensor | Number) -> Tensor:
+    def __mul__(self, other: Tensor | Number, /) -> Tensor:
         """Product of the two, element by element."""
-    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+    def __ne__(self, other: object, /) -> Tensor:  # type: ignore[override]
         """Whether the two differ, element by element."""
     def __neg__(self) -> Tensor:
         """Each element with the opposite sign."""
-    def __or__(self, other: Tensor | Number) -> Tensor:
+    def __or__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in either; for bool tensors the logical or."""
-    def __pow__(self, other: Tensor | Number) -> Tensor:
+    def __pow__(self, other: Tensor | Number, mod: None = None, /) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
-    def __radd__(self, other: Tensor | Number) -> Tensor:
+    def __radd__(self, other: Tensor | Number, /) -> Tensor:
         """Sum of input and alpha times other."""
-    def __rand__(self, other: Tensor | Number) -> Tensor:
+    def __rand__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
-    def __rfloordiv__(self, other: Tensor | Number) -> Tensor:
+    def __rfloordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
-    def __rmatmul__(self, other: Tensor) -> Tensor:
+    def __rmatmul__(self, other: Tensor, /) -> Tensor:
         """Matrix product of the last two dimensions; leading dimensions broadcast."""
-    def __rmod__(self, other: Tensor | Number) -> Tensor:
+    def __rmod__(self, other: Tensor | Number, /) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
-    def __rmul__(self, other: Tensor | Number) -> Tensor:
+    def __rmul__(self, other: Tensor | Number, /) -> Tensor:
         """Product of the two, element by element."""
-    def __ror__(self, other: Tensor | Number) -> Tensor:
+    def __ror__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in either; for bool tensors the logical or."""
-    def __rpow__(self, other: Tensor | Number) -> Tensor:
+    def __rpow__(self, other: Tensor | Number, mod: None = None, /) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
-    def __rsub__(self, other: Tensor | Number) -> Tensor:
+    def __rsub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
-    def __rtruediv__(self, other: Tensor | Number) -> Tensor:
+    def __rtruediv__(self, other: Tensor | Number, /) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def __rxor__(self, other: Tensor | Number) -> Tensor:
+    def __rxor__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in exactly one of the two."""
-    def __sub__(self, other: Tensor | Number) -> Tensor:
+    def __sub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
-    def __truediv__(self, other: Tensor | Number) -> Tensor:
+    def __truediv__(self, other: Tensor | Number, /) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def __xor__(self, other: Tensor | Number) -> Tensor:
+    def __xor__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in exactly one of the two."""
-    def abs(self, *, out: Tensor | None = None) -> Tensor:
+    def abs(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
-    def abs_(self, *, out: Tensor | None = None) -> Tensor:
+    def abs_(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
-    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+    def absolute(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
-    def absolute_(self, *, out: Tensor | None = None) -> Tensor:
+    def absolute_(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
-    def acos(self, *, out: Tensor | None = None) -> Tensor:
+    def acos(self) -> Tensor:
         """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
-    def acos_(self, *, out: Tensor | None = None) -> Tensor:
+    def acos_(self) -> Tensor:
         """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
-    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+    def acosh(self) -> Tensor:
         """Inverse hyperbolic cosine; nan below 1."""
-    def acosh_(self, *, out: Tensor | None = None) -> Tensor:
+    def acosh_(self) -> Tensor:
         """Inverse hyperbolic cosine; nan below 1."""
-    def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def add(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Sum of input and alpha times other."""
-    def add_(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def add_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Sum of input and alpha times other."""
-    def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the quotient of tensor1 and tensor2, in one pass."""
-    def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the quotient of tensor1 and tensor2, in one pass."""
-    def addcmul(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    def addcmul(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the product of tensor1 and tensor2, computed without a temporary."""
-    def addcmul_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    def addcmul_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the product of tensor1 and tensor2, computed without a temporary."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
@@ -140,33 +140,33 @@ class _TensorOps:
         """Smallest element along dim; a nan wins, and ties divide the gradient among themselves."""
     def any(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Whether some element along dim is nonzero; false for no elements."""
-    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+    def arccos(self) -> Tensor:
         """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
-    def arccos_(self, *, out: Tensor | None = None) -> Tensor:
+    def arccos_(self) -> Tensor:
         """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
-    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+    def arccosh(self) -> Tensor:
         """Inverse hyperbolic cosine; nan below 1."""
-    def arccosh_(self, *, out: Tensor | None = None) -> Tensor:
+    def arccosh_(self) -> Tensor:
         """Inverse hyperbolic cosine; nan below 1."""
-    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+    def arcsin(self) -> Tensor:
         """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
-    def arcsin_(self, *, out: Tensor | None = None) -> Tensor:
+    def arcsin_(self) -> Tensor:
         """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
-    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+    def arcsinh(self) -> Tensor:
         """Inverse hyperbolic sine of each element."""
-    def arcsinh_(self, *, out: Tensor | None = None) -> Tensor:
+    def arcsinh_(self) -> Tensor:
         """Inverse hyperbolic sine of each element."""
-    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+    def arctan(self) -> Tensor:
         """Inverse tangent in radians, in (-pi/2, pi/2)."""
-    def arctan2(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def arctan2(self, other: Tensor | Number) -> Tensor:
         """Angle in radians of the point (other, input), in [-pi, pi]."""
-    def arctan2_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def arctan2_(self, other: Tensor | Number) -> Tensor:
         """Angle in radians of the point (other, input), in [-pi, pi]."""
-    def arctan_(self, *, out: Tensor | None = None) -> Tensor:
+    def arctan_(self) -> Tensor:
         """Inverse tangent in radians, in (-pi/2, pi/2)."""
-    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+    def arctanh(self) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
-    def arctanh_(self, *, out: Tensor | None = None) -> Tensor:
+    def arctanh_(self) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Position of the largest element along dim, of the flattened tensor without one; the..."""
@@ -176,43 +176,43 @@ class _TensorOps:
         """Positions that would sort the elements along dim."""
     def as_strided(self, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
         """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
-    def asin(self, *, out: Tensor | None = None) -> Tensor:
+    def asin(self) -> Tensor:
         """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
-    def asin_(self, *, out: Tensor | None = None) -> Tensor:
+    def asin_(self) -> Tensor:
         """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
-    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+    def asinh(self) -> Tensor:
         """Inverse hyperbolic sine of each element."""
-    def asinh_(self, *, out: Tensor | None = None) -> Tensor:
+    def asinh_(self) -> Tensor:
         """Inverse hyperbolic sine of each element."""
-    def atan(self, *, out: Tensor | None = None) -> Tensor:
+    def atan(self) -> Tensor:
         """Inverse tangent in radians, in (-pi/2, pi/2)."""
-    def atan2(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def atan2(self, other: Tensor | Number) -> Tensor:
         """Angle in radians of the point (other, input), in [-pi, pi]."""
-    def atan2_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def atan2_(self, other: Tensor | Number) -> Tensor:
         """Angle in radians of the point (other, input), in [-pi, pi]."""
-    def atan_(self, *, out: Tensor | None = None) -> Tensor:
+    def atan_(self) -> Tensor:
         """Inverse tangent in radians, in (-pi/2, pi/2)."""
-    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+    def atanh(self) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
-    def atanh_(self, *, out: Tensor | None = None) -> Tensor:
+    def atanh_(self) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
-    def bernoulli(self, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    def bernoulli(self, *, generator: Generator | None = None) -> Tensor:
         """Ones and zeros, each a one with the probability its element states."""
-    def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_and(self, other: Tensor | Number) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_not(self) -> Tensor:
         """Every bit inverted; the negation of a bool tensor."""
-    def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_or(self, other: Tensor | Number) -> Tensor:
         """Bits set in either; for bool tensors the logical or."""
-    def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_xor(self, other: Tensor | Number) -> Tensor:
         """Bits set in exactly one of the two."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """Products of matrices in a batch, [b, m, k] times [b, k, n]."""
     def broadcast_to(self, size: Sequence[int] | int) -> Tensor:
         """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
-    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+    def ceil(self) -> Tensor:
         """Smallest whole number not below each element; its derivative is 0."""
-    def ceil_(self, *, out: Tensor | None = None) -> Tensor:
+    def ceil_(self) -> Tensor:
         """Smallest whole number not below each element; its derivative is 0."""
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of at most so many equal pieces along dim; the last may be smaller."""
@@ -240,17 +240,17 @@ class _TensorOps:
         """The tensor itself if its elements lie in order, a copy that does otherwise."""
     def copy_(self, src: Tensor) -> Tensor:
         """Values of src broadcast to input's sizes and cast to its dtype; copy_ writes them into..."""
-    def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def copysign(self, other: Tensor | Number) -> Tensor:
         """Magnitude of input with the sign of other."""
-    def copysign_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def copysign_(self, other: Tensor | Number) -> Tensor:
         """Magnitude of input with the sign of other."""
-    def cos(self, *, out: Tensor | None = None) -> Tensor:
+    def cos(self) -> Tensor:
         """Cosine of each element, which is in radians."""
-    def cos_(self, *, out: Tensor | None = None) -> Tensor:
+    def cos_(self) -> Tensor:
         """Cosine of each element, which is in radians."""
-    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+    def cosh(self) -> Tensor:
         """Hyperbolic cosine of each element."""
-    def cosh_(self, *, out: Tensor | None = None) -> Tensor:
+    def cosh_(self) -> Tensor:
         """Hyperbolic cosine of each element."""
     def count_nonzero(self, dim: Sequence[int] | int = []) -> Tensor:
         """Number of nonzero elements along dim."""
@@ -266,83 +266,85 @@ class _TensorOps:
         """The same memory without history or tangent; it still shares the version counter."""
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """View of the diagonal of two dimensions, as the last dimension of the result."""
-    def div(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def div(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def div_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def div_(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def divide(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def divide_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def divide_(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Sum of the products of two vectors' elements, neither conjugated."""
-    def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def eq(self, other: Tensor | Number) -> Tensor:
         """Whether the two are equal, element by element."""
-    def erf(self, *, out: Tensor | None = None) -> Tensor:
+    def erf(self) -> Tensor:
         """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
-    def erf_(self, *, out: Tensor | None = None) -> Tensor:
+    def erf_(self) -> Tensor:
         """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
-    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+    def erfc(self) -> Tensor:
         """Complementary error function 1 - erf, without cancellation in the right tail."""
-    def erfc_(self, *, out: Tensor | None = None) -> Tensor:
+    def erfc_(self) -> Tensor:
         """Complementary error function 1 - erf, without cancellation in the right tail."""
-    def exp(self, *, out: Tensor | None = None) -> Tensor:
+    def exp(self) -> Tensor:
         """Exponential of each element."""
-    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+    def exp2(self) -> Tensor:
         """Two to the power of each element."""
-    def exp2_(self, *, out: Tensor | None = None) -> Tensor:
+    def exp2_(self) -> Tensor:
         """Two to the power of each element."""
-    def exp_(self, *, out: Tensor | None = None) -> Tensor:
+    def exp_(self) -> Tensor:
         """Exponential of each element."""
     def expand(self, size: Sequence[int] | int) -> Tensor:
         """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
-    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+    def expand_as(self, other: Tensor) -> Tensor:
+        """View of input expanded to the sizes of other."""
+    def expm1(self) -> Tensor:
         """Exponential minus one, exact for small elements."""
-    def expm1_(self, *, out: Tensor | None = None) -> Tensor:
+    def expm1_(self) -> Tensor:
         """Exponential minus one, exact for small elements."""
     def fill_(self, value: Tensor) -> Tensor:
         """Every element set to one value; fill_ does it in place."""
-    def fix(self, *, out: Tensor | None = None) -> Tensor:
+    def fix(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
-    def fix_(self, *, out: Tensor | None = None) -> Tensor:
+    def fix_(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """The dimensions from start_dim to end_dim merged into one."""
     def flip(self, dims: Sequence[int] | int) -> Tensor:
         """Copy with the order along the listed dimensions reversed."""
-    def floor(self, *, out: Tensor | None = None) -> Tensor:
+    def floor(self) -> Tensor:
         """Largest whole number not above each element; its derivative is 0."""
-    def floor_(self, *, out: Tensor | None = None) -> Tensor:
+    def floor_(self) -> Tensor:
         """Largest whole number not above each element; its derivative is 0."""
-    def floor_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def floor_divide(self, other: Tensor | Number) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
-    def floor_divide_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def floor_divide_(self, other: Tensor | Number) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
-    def fmax(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fmax(self, other: Tensor | Number) -> Tensor:
         """Larger of the two, a nan giving way to a number."""
-    def fmin(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fmin(self, other: Tensor | Number) -> Tensor:
         """Smaller of the two; where one of them is nan, the other one."""
-    def fmod(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fmod(self, other: Tensor | Number) -> Tensor:
         """Remainder of the division that truncates, with the sign of input."""
-    def fmod_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fmod_(self, other: Tensor | Number) -> Tensor:
         """Remainder of the division that truncates, with the sign of input."""
-    def frac(self, *, out: Tensor | None = None) -> Tensor:
+    def frac(self) -> Tensor:
         """Fractional part of each element, with the element's sign."""
-    def frac_(self, *, out: Tensor | None = None) -> Tensor:
+    def frac_(self) -> Tensor:
         """Fractional part of each element, with the element's sign."""
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Elements picked along dim by an index tensor of the result's sizes; repeated picks add..."""
-    def ge(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input is at least other."""
-    def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def greater(self, other: Tensor | Number) -> Tensor:
         """Whether input exceeds other."""
-    def greater_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def greater_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input is at least other."""
-    def gt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def gt(self, other: Tensor | Number) -> Tensor:
         """Whether input exceeds other."""
-    def hypot(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def hypot(self, other: Tensor | Number) -> Tensor:
         """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
-    def hypot_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def hypot_(self, other: Tensor | Number) -> Tensor:
         """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
@@ -354,53 +356,55 @@ class _TensorOps:
         """Input with values written, or added, at the places advanced indexing picks. Without..."""
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """Slices of one dimension in the order of a vector of indices."""
+    def isclose(self, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+        """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
     def isfinite(self) -> Tensor:
         """Whether each element is neither infinite nor nan."""
     def isinf(self) -> Tensor:
         """Whether each element is positive or negative infinity."""
     def isnan(self) -> Tensor:
         """Whether each element is not a number."""
-    def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def le(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
     def lerp(self, end: Tensor | Number, weight: Tensor | Number) -> Tensor:
         """Point at weight on the way from input to end."""
     def lerp_(self, end: Tensor | Number, weight: Tensor | Number) -> Tensor:
         """Point at weight on the way from input to end."""
-    def less(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def less(self, other: Tensor | Number) -> Tensor:
         """Whether input lies below other."""
-    def less_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def less_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
-    def log(self, *, out: Tensor | None = None) -> Tensor:
+    def log(self) -> Tensor:
         """Natural logarithm; -inf at 0, nan below."""
-    def log10(self, *, out: Tensor | None = None) -> Tensor:
+    def log10(self) -> Tensor:
         """Logarithm to base 10."""
-    def log10_(self, *, out: Tensor | None = None) -> Tensor:
+    def log10_(self) -> Tensor:
         """Logarithm to base 10."""
-    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+    def log1p(self) -> Tensor:
         """Natural logarithm of one plus each element, exact for small elements."""
-    def log1p_(self, *, out: Tensor | None = None) -> Tensor:
+    def log1p_(self) -> Tensor:
         """Natural logarithm of one plus each element, exact for small elements."""
-    def log2(self, *, out: Tensor | None = None) -> Tensor:
+    def log2(self) -> Tensor:
         """Logarithm to base 2."""
-    def log2_(self, *, out: Tensor | None = None) -> Tensor:
+    def log2_(self) -> Tensor:
         """Logarithm to base 2."""
-    def log_(self, *, out: Tensor | None = None) -> Tensor:
+    def log_(self) -> Tensor:
         """Natural logarithm; -inf at 0, nan below."""
     def log_softmax(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Logarithm of the softmax along dim, without overflow."""
-    def logaddexp(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def logaddexp(self, other: Tensor | Number) -> Tensor:
         """Logarithm of the sum of two exponentials without overflow."""
-    def logical_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def logical_and(self, other: Tensor | Number) -> Tensor:
         """Whether both elements are nonzero."""
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+    def logical_not(self) -> Tensor:
         """Whether each element is zero."""
-    def logical_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def logical_or(self, other: Tensor | Number) -> Tensor:
         """Whether at least one of the two elements is nonzero."""
-    def logical_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def logical_xor(self, other: Tensor | Number) -> Tensor:
         """Whether exactly one of the two elements is nonzero."""
     def logsumexp(self, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
         """Logarithm of the sum of exponentials along dim, without overflow."""
-    def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def lt(self, other: Tensor | Number) -> Tensor:
         """Whether input lies below other."""
     def masked_fill(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
         """Input with value wherever the mask is true."""
@@ -419,7 +423,7 @@ class _TensorOps:
     @overload
     def max(self, other: Tensor) -> Tensor:
         """Largest element of all, along one dimension with its position, or of two tensors; the..."""
-    def maximum(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def maximum(self, other: Tensor | Number) -> Tensor:
         """Larger of the two, nan if either is nan; a tie shares the gradient."""
     def mean(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Arithmetic mean along dim; nan for no elements."""
@@ -432,7 +436,7 @@ class _TensorOps:
     @overload
     def min(self, other: Tensor) -> Tensor:
         """Smallest element of all, or along one dimension together with its index, or elementwise..."""
-    def minimum(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def minimum(self, other: Tensor | Number) -> Tensor:
         """Smaller of the two, nan if either is nan; equal elements take half of the gradient each."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices, without broadcasting."""
@@ -440,33 +444,33 @@ class _TensorOps:
         """View with the source dimensions at the destination places, the others in their order."""
     def movedim(self, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
         """View with the source dimensions at the destination places, the others in their order."""
-    def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def mul(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
-    def mul_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def mul_(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
-    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
         """Indices drawn in proportion to the weights of each row."""
-    def multiply(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def multiply(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
-    def multiply_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def multiply_(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector."""
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """View of length elements of one dimension, beginning at start."""
-    def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def ne(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
-    def neg(self, *, out: Tensor | None = None) -> Tensor:
+    def neg(self) -> Tensor:
         """Each element with the opposite sign."""
-    def neg_(self, *, out: Tensor | None = None) -> Tensor:
+    def neg_(self) -> Tensor:
         """Each element with the opposite sign."""
-    def negative(self, *, out: Tensor | None = None) -> Tensor:
+    def negative(self) -> Tensor:
         """Each element with the opposite sign."""
-    def negative_(self, *, out: Tensor | None = None) -> Tensor:
+    def negative_(self) -> Tensor:
         """Each element with the opposite sign."""
     def nonzero(self) -> Tensor:
         """Indices of the nonzero elements, one row each."""
-    def not_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def not_equal(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Matrix of all products of the elements of two vectors."""
@@ -474,49 +478,51 @@ class _TensorOps:
         """View with the dimensions in another order."""
     def permute_dims(self, dims: Sequence[int] | int) -> Tensor:
         """View with the dimensions in another order."""
-    def pow(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def pow(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
-    def pow_(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def pow_(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Product of the elements along dim, 1 for none."""
-    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+    def reciprocal(self) -> Tensor:
         """One over each element."""
-    def reciprocal_(self, *, out: Tensor | None = None) -> Tensor:
+    def reciprocal_(self) -> Tensor:
         """One over each element."""
     def relu(self) -> Tensor:
         """The element where it is positive, zero elsewhere."""
     def relu_(self) -> Tensor:
         """The element where it is positive, zero elsewhere."""
-    def remainder(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def remainder(self, other: Tensor | Number) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
-    def remainder_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def remainder_(self, other: Tensor | Number) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
     def repeat(self, repeats: Sequence[int] | int) -> Tensor:
         """Copies of input side by side, so many along each dimension."""
     def reshape(self, shape: Sequence[int] | int) -> Tensor:
         """The same elements under other sizes, as a view where the strides allow and a copy..."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Elements of input in the sizes of other."""
     def roll(self, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
         """Elements shifted along dims, those pushed out coming back at the other end."""
-    def round(self, *, out: Tensor | None = None) -> Tensor:
+    def round(self) -> Tensor:
         """Nearest whole number, halves to the even one; its derivative is 0."""
-    def round_(self, *, out: Tensor | None = None) -> Tensor:
+    def round_(self) -> Tensor:
         """Nearest whole number, halves to the even one; its derivative is 0."""
-    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+    def rsqrt(self) -> Tensor:
         """One over the square root of each element."""
-    def rsqrt_(self, *, out: Tensor | None = None) -> Tensor:
+    def rsqrt_(self) -> Tensor:
         """One over the square root of each element."""
-    @overload
-    def scatter(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Input with the elements of src, or a value, written at the places index names along dim."""
     @overload
     def scatter(self, dim: int, index: Tensor, value: Number) -> Tensor:
         """Input with the elements of src, or a value, written at the places index names along dim."""
     @overload
-    def scatter_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    def scatter(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Input with the elements of src, or a value, written at the places index names along dim."""
     @overload
     def scatter_(self, dim: int, index: Tensor, value: Number) -> Tensor:
+        """Input with the elements of src, or a value, written at the places index names along dim."""
+    @overload
+    def scatter_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Input with the elements of src, or a value, written at the places index names along dim."""
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Input with the elements of src added at the places index names along dim; index may be..."""
@@ -524,31 +530,31 @@ class _TensorOps:
         """Input with the elements of src added at the places index names along dim; index may be..."""
     def select(self, dim: int, index: int) -> Tensor:
         """View at one index of a dimension, which disappears."""
-    def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """Sign of each element as -1, 0 or 1."""
-    def sgn_(self, *, out: Tensor | None = None) -> Tensor:
-        """Sign of each element as -1, 0 or 1."""
-    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+    def sgn(self) -> Tensor:
+        """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
+    def sgn_(self) -> Tensor:
+        """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
+    def sigmoid(self) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
-    def sigmoid_(self, *, out: Tensor | None = None) -> Tensor:
+    def sigmoid_(self) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
-    def sign(self, *, out: Tensor | None = None) -> Tensor:
+    def sign(self) -> Tensor:
         """The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere."""
-    def sign_(self, *, out: Tensor | None = None) -> Tensor:
+    def sign_(self) -> Tensor:
         """The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere."""
     def signbit(self) -> Tensor:
         """Whether the sign bit is set, as it is for negative zero."""
-    def sin(self, *, out: Tensor | None = None) -> Tensor:
+    def sin(self) -> Tensor:
         """Sine of each element, which is in radians."""
-    def sin_(self, *, out: Tensor | None = None) -> Tensor:
+    def sin_(self) -> Tensor:
         """Sine of each element, which is in radians."""
-    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+    def sinc(self) -> Tensor:
         """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
-    def sinc_(self, *, out: Tensor | None = None) -> Tensor:
+    def sinc_(self) -> Tensor:
         """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
-    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+    def sinh(self) -> Tensor:
         """Hyperbolic sine of each element."""
-    def sinh_(self, *, out: Tensor | None = None) -> Tensor:
+    def sinh_(self) -> Tensor:
         """Hyperbolic sine of each element."""
     def softmax(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Exponentials along dim divided by their sum, without overflow."""
@@ -560,32 +566,32 @@ class _TensorOps:
     @overload
     def split(self, split_size: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of pieces of one size, or of the listed sizes, along dim."""
-    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+    def sqrt(self) -> Tensor:
         """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
-    def sqrt_(self, *, out: Tensor | None = None) -> Tensor:
+    def sqrt_(self) -> Tensor:
         """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
-    def square(self, *, out: Tensor | None = None) -> Tensor:
+    def square(self) -> Tensor:
         """Each element times itself."""
-    def square_(self, *, out: Tensor | None = None) -> Tensor:
+    def square_(self) -> Tensor:
         """Each element times itself."""
     def squeeze(self, dim: Sequence[int] | int | None = None) -> Tensor:
         """View without the dimensions of size 1, or without the listed ones that are."""
     @overload
-    def std(self, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+    def std(self, unbiased: bool) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
     @overload
-    def std(self, unbiased: bool) -> Tensor:
+    def std(self, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
     @overload
     def std(self, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
-    def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
-    def sub_(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
-    def subtract(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def subtract(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
-    def subtract_(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    def subtract_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
     def sum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Sum of the elements along dim, of all without one; integers are summed as int64."""
@@ -599,13 +605,13 @@ class _TensorOps:
         """Elements of the flattened input at the given positions."""
     def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
         """Elements picked along dim, input and indices broadcast in the others; what argsort's..."""
-    def tan(self, *, out: Tensor | None = None) -> Tensor:
+    def tan(self) -> Tensor:
         """Tangent of each element, which is in radians."""
-    def tan_(self, *, out: Tensor | None = None) -> Tensor:
+    def tan_(self) -> Tensor:
         """Tangent of each element, which is in radians."""
-    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+    def tanh(self) -> Tensor:
         """Hyperbolic tangent of each element."""
-    def tanh_(self, *, out: Tensor | None = None) -> Tensor:
+    def tanh_(self) -> Tensor:
         """Hyperbolic tangent of each element."""
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _topk_0_result:
         """The k largest (or smallest) elements along dim and their positions."""
@@ -619,13 +625,13 @@ class _TensorOps:
         """Upper triangle of the last two dimensions, zero below the given diagonal."""
     def triu_(self, diagonal: int = 0) -> Tensor:
         """Upper triangle of the last two dimensions, zero below the given diagonal."""
-    def true_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def true_divide(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def true_divide_(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def true_divide_(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
-    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+    def trunc(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
-    def trunc_(self, *, out: Tensor | None = None) -> Tensor:
+    def trunc_(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """Views at each index of a dimension, which disappears."""
@@ -634,17 +640,21 @@ class _TensorOps:
     def unsqueeze(self, dim: int) -> Tensor:
         """View with a new dimension of size 1."""
     @overload
-    def var(self, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+    def var(self, unbiased: bool) -> Tensor:
         """Variance along dim with n - correction in the denominator; nan when that is 0."""
     @overload
-    def var(self, unbiased: bool) -> Tensor:
+    def var(self, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
         """Variance along dim with n - correction in the denominator; nan when that is 0."""
     @overload
     def var(self, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
         """Variance along dim with n - correction in the denominator; nan when that is 0."""
     def view(self, shape: Sequence[int] | int) -> Tensor:
         """The same memory under other sizes; raises where the strides do not allow it."""
-    def where(self, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def view_as(self, other: Tensor) -> Tensor:
+        """View of input's memory in the sizes of other."""
+    def where(self, input: Tensor | Number, other: Tensor | Number) -> Tensor:
         """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""
-    def xlogy(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def xlogy(self, other: Tensor | Number) -> Tensor:
         """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
+    def zero_(self) -> Tensor:
+        """Zeros in place of every element."""

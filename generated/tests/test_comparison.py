@@ -44,6 +44,18 @@ OPS = [
         ],
     ),
     Op(
+        name="isclose",
+        elementwise=True,
+        promote="bool",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("isclose",),
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        params={"rtol": (1e-05, 0.5)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rtol", "float", 1e-05), ("atol", "float", 1e-08), ("equal_nan", "bool", False)), results=("out",), like="numpy.isclose(input, other, rtol, atol, equal_nan)", kind="expr"),
+        ],
+    ),
+    Op(
         name="isfinite",
         elementwise=True,
         promote="bool",

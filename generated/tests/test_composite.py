@@ -72,6 +72,14 @@ OPS = [
         ],
     ),
     Op(
+        name="expand_as",
+        methods=("expand_as",),
+        cases=({"input": {"shape": (2, 1)}, "other": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.broadcast_to(input, other.shape)", kind="expr"),
+        ],
+    ),
+    Op(
         name="flatten",
         methods=("flatten",),
         cases=({"input": {"shape": (2, 3, 4)}}, {"input": {"shape": (2, 3, 4)}, "start_dim": 1}, {"input": {"shape": (2, 3, 4)}, "start_dim": 0, "end_dim": 1}),
@@ -145,6 +153,23 @@ OPS = [
         ],
     ),
     Op(
+        name="reshape_as",
+        methods=("reshape_as",),
+        cases=({"input": {"shape": (2, 6)}, "other": {"shape": (3, 4)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.reshape(input, other.shape)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="sgn_backward",
+        home="internal",
+        cases=({"grad": {"shape": (3,)}, "input": {"shape": (3,)}, "output": {"shape": (3,)}},),
+        skip={"grad": "output is a function of input and not free"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("output", "Tensor")), results=("out",), diff=("grad", "input", "output"), tests="tests/ops/test_complex.py"),
+        ],
+    ),
+    Op(
         name="tie_share",
         home="internal",
         cases=({"grad": {"shape": (1,)}, "input": {"values": ((1.0, 1.0, 0.5),)}, "out": {"values": (1.0,)}, "dim": (1,), "keepdim": False}, {"grad": {"shape": (2,)}, "input": {"shape": (2, 3), "kind": "distinct"}, "out": {"shape": (2,)}, "dim": (1,), "keepdim": False}),
@@ -168,6 +193,14 @@ OPS = [
         skip={"slope": "out is a function of input and not an argument to differentiate by"},
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("ord", "Scalar"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input", "out"), tests="tests/ops/test_reduction.py"),
+        ],
+    ),
+    Op(
+        name="view_as",
+        methods=("view_as",),
+        cases=({"input": {"shape": (2, 6)}, "other": {"shape": (2, 2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.reshape(input, other.shape)", kind="expr"),
         ],
     ),
 ]

@@ -123,8 +123,8 @@ OPS = [
         inplace=("scatter_",),
         cases=({"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "src": {"shape": (2, 3)}}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "value": 2}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor")), results=("out",), diff=("input", "src"), saved=("index",), tests="tests/ops/test_index.py"),
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("value", "Scalar")), results=("out",), diff=("input",), saved=("index",), tests="tests/ops/test_index.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor")), results=("out",), diff=("input", "src"), saved=("index",), tests="tests/ops/test_index.py"),
         ],
     ),
     Op(

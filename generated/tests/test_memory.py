@@ -23,6 +23,14 @@ OPS = [
         ],
     ),
     Op(
+        name="compact",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ascontiguousarray", kind="name"),
+        ],
+    ),
+    Op(
         name="contiguous",
         methods=("contiguous",),
         cases=({"input": {"shape": (2, 3)}},),
@@ -67,6 +75,7 @@ OPS = [
     Op(
         name="zero",
         home="internal",
+        inplace=("zero_",),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), like="numpy.zeros_like", kind="name"),

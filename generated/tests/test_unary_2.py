@@ -138,14 +138,13 @@ OPS = [
     Op(
         name="sgn",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("sgn",),
         inplace=("sgn_",),
         out=True,
         domains={"input": (-3.0, 3.0)},
         edges={"": (float("inf"), float("-inf"))},
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sign", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sign", kind="name"),
         ],
     ),
     Op(

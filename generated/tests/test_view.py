@@ -78,6 +78,14 @@ OPS = [
         ],
     ),
     Op(
+        name="real",
+        view_of="input",
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,), "dtype": "c128"}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.real", kind="name"),
+        ],
+    ),
+    Op(
         name="reshape",
         methods=("reshape",),
         view_of="input",
@@ -174,6 +182,24 @@ OPS = [
         cases=({"input": {"shape": (2, 6)}, "shape": (3, 4)}, {"input": {"shape": (2, 6)}, "shape": (3, -1)}),
         forms=[
             Form(args=(("input", "Tensor"), ("shape", "int[]")), results=("out",), diff=("input",), like="numpy.reshape(input, shape)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="view_as_complex",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        view_of="input",
+        cases=({"input": {"shape": (3, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ascontiguousarray(input).view(complex)[..., 0]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="view_as_real",
+        dtypes=("c64", "c128"),
+        view_of="input",
+        cases=({"input": {"shape": (3,), "dtype": "c128"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.stack([numpy.real(input), numpy.imag(input)], -1)", kind="expr"),
         ],
     ),
 ]

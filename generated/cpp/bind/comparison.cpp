@@ -78,6 +78,31 @@ PyObject* gt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return gt_call(self, args, nargs, kwnames);
 }
 
+// isclose
+constexpr Param kIscloseSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"rtol", Kind::Float, true},
+    {"atol", Kind::Float, true},
+    {"equal_nan", Kind::Bool, true},
+};
+const Spec kIscloseSpec{"isclose", "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", kIscloseSpecParams};
+
+PyObject* isclose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIscloseSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::isclose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false)));
+  });
+}
+PyObject* isclose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_call(nullptr, args, nargs, kwnames);
+}
+PyObject* isclose_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_call(self, args, nargs, kwnames);
+}
+
 // isfinite
 constexpr Param kIsfiniteSpecParams[] = {
     {"input", Kind::Tensor},
@@ -328,6 +353,19 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"isclose", fast(isclose_function), METH_FASTCALL | METH_KEYWORDS,
+     "isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
+     "--\n"
+     "\n"
+     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
+     "equal themselves.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float, default 1e-05\n"
+     "  atol: float, default 1e-08\n"
+     "  equal_nan: bool, default False"},
     {"isfinite", fast(isfinite_function), METH_FASTCALL | METH_KEYWORDS,
      "isfinite(input)\n"
      "--\n"
@@ -463,6 +501,19 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"isclose", fast(isclose_method), METH_FASTCALL | METH_KEYWORDS,
+     "isclose($self, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
+     "--\n"
+     "\n"
+     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
+     "equal themselves.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float, default 1e-05\n"
+     "  atol: float, default 1e-08\n"
+     "  equal_nan: bool, default False"},
     {"isfinite", fast(isfinite_method), METH_FASTCALL | METH_KEYWORDS,
      "isfinite($self)\n"
      "--\n"

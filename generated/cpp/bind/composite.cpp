@@ -191,6 +191,28 @@ PyObject* exclusive_prod_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return exclusive_prod_call(nullptr, args, nargs, kwnames);
 }
 
+// expand_as
+constexpr Param kExpandAsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kExpandAsSpec{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", kExpandAsSpecParams};
+
+PyObject* expand_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kExpandAsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* expand_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return expand_as_call(nullptr, args, nargs, kwnames);
+}
+PyObject* expand_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return expand_as_call(self, args, nargs, kwnames);
+}
+
 // flatten
 constexpr Param kFlattenSpecParams[] = {
     {"input", Kind::Tensor},
@@ -367,6 +389,48 @@ PyObject* repeat_backward_function(PyObject*, PyObject* const* args, Py_ssize_t 
   return repeat_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// reshape_as
+constexpr Param kReshapeAsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kReshapeAsSpec{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", kReshapeAsSpecParams};
+
+PyObject* reshape_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kReshapeAsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* reshape_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return reshape_as_call(nullptr, args, nargs, kwnames);
+}
+PyObject* reshape_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return reshape_as_call(self, args, nargs, kwnames);
+}
+
+// sgn_backward
+constexpr Param kSgnBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+    {"output", Kind::Tensor},
+};
+const Spec kSgnBackwardSpec{"sgn_backward", "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", kSgnBackwardSpecParams};
+
+PyObject* sgn_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSgnBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+  });
+}
+PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sgn_backward_call(nullptr, args, nargs, kwnames);
+}
+
 // tie_share
 constexpr Param kTieShareSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -434,6 +498,28 @@ PyObject* vector_norm_backward_function(PyObject*, PyObject* const* args, Py_ssi
   return vector_norm_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// view_as
+constexpr Param kViewAsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kViewAsSpec{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", kViewAsSpecParams};
+
+PyObject* view_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kViewAsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* view_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return view_as_call(nullptr, args, nargs, kwnames);
+}
+PyObject* view_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return view_as_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"clamp", fast(clamp_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp(input, min=None, max=None)\n"
@@ -455,6 +541,15 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  min: Tensor or None, default None\n"
      "  max: Tensor or None, default None"},
+    {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
+     "expand_as(input, other)\n"
+     "--\n"
+     "\n"
+     "View of input expanded to the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"flatten", fast(flatten_function), METH_FASTCALL | METH_KEYWORDS,
      "flatten(input, start_dim=0, end_dim=-1)\n"
      "--\n"
@@ -465,6 +560,24 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  start_dim: int, default 0\n"
      "  end_dim: int, default -1"},
+    {"reshape_as", fast(reshape_as_function), METH_FASTCALL | METH_KEYWORDS,
+     "reshape_as(input, other)\n"
+     "--\n"
+     "\n"
+     "Elements of input in the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"view_as", fast(view_as_function), METH_FASTCALL | METH_KEYWORDS,
+     "view_as(input, other)\n"
+     "--\n"
+     "\n"
+     "View of input's memory in the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {},
 };
 
@@ -615,6 +728,16 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  size: list of int\n"
      "  repeats: list of int"},
+    {"sgn_backward", fast(sgn_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "sgn_backward(grad, input, output)\n"
+     "--\n"
+     "\n"
+     "Gradient of the sign function.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "  output: Tensor"},
     {"tie_share", fast(tie_share_function), METH_FASTCALL | METH_KEYWORDS,
      "tie_share(grad, input, out, dim, keepdim)\n"
      "--\n"
@@ -702,6 +825,15 @@ PyMethodDef methods[] = {
      "\n"
      "Input limited to the interval from min to max; either end may be left open. In place: self\n"
      "is overwritten and returned."},
+    {"expand_as", fast(expand_as_method), METH_FASTCALL | METH_KEYWORDS,
+     "expand_as($self, other)\n"
+     "--\n"
+     "\n"
+     "View of input expanded to the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"flatten", fast(flatten_method), METH_FASTCALL | METH_KEYWORDS,
      "flatten($self, start_dim=0, end_dim=-1)\n"
      "--\n"
@@ -712,6 +844,24 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  start_dim: int, default 0\n"
      "  end_dim: int, default -1"},
+    {"reshape_as", fast(reshape_as_method), METH_FASTCALL | METH_KEYWORDS,
+     "reshape_as($self, other)\n"
+     "--\n"
+     "\n"
+     "Elements of input in the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"view_as", fast(view_as_method), METH_FASTCALL | METH_KEYWORDS,
+     "view_as($self, other)\n"
+     "--\n"
+     "\n"
+     "View of input's memory in the sizes of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {},
 };
 }  // namespace

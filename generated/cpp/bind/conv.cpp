@@ -7,16 +7,6 @@ namespace tp::python {
 namespace {
 
 // conv1d
-constexpr Param kConv1dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::Tensor},
-    {"bias", Kind::OptTensor, true},
-    {"stride", Kind::IntList, true},
-    {"padding", Kind::IntList, true},
-    {"dilation", Kind::IntList, true},
-    {"groups", Kind::Int, true},
-};
-const Spec kConv1dSpec{"conv1d", "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", kConv1dSpecParams};
 constexpr Param kConv1d1SpecParams[] = {
     {"input", Kind::Tensor},
     {"weight", Kind::Tensor},
@@ -27,25 +17,7 @@ constexpr Param kConv1d1SpecParams[] = {
     {"groups", Kind::Int, true},
 };
 const Spec kConv1d1Spec{"conv1d", "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor out", kConv1d1SpecParams};
-
-PyObject* conv1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<7> a;
-    if (const Spec& spec = kConv1dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
-    }
-    if (const Spec& spec = kConv1d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
-    }
-    no_match({&kConv1dSpec, &kConv1d1Spec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* conv1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return conv1d_call(nullptr, args, nargs, kwnames);
-}
-
-// conv2d
-constexpr Param kConv2dSpecParams[] = {
+constexpr Param kConv1dSpecParams[] = {
     {"input", Kind::Tensor},
     {"weight", Kind::Tensor},
     {"bias", Kind::OptTensor, true},
@@ -54,7 +26,25 @@ constexpr Param kConv2dSpecParams[] = {
     {"dilation", Kind::IntList, true},
     {"groups", Kind::Int, true},
 };
-const Spec kConv2dSpec{"conv2d", "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", kConv2dSpecParams};
+const Spec kConv1dSpec{"conv1d", "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", kConv1dSpecParams};
+
+PyObject* conv1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<7> a;
+    if (const Spec& spec = kConv1d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
+    }
+    if (const Spec& spec = kConv1dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
+    }
+    no_match({&kConv1d1Spec, &kConv1dSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* conv1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv1d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv2d
 constexpr Param kConv2d1SpecParams[] = {
     {"input", Kind::Tensor},
     {"weight", Kind::Tensor},
@@ -65,25 +55,7 @@ constexpr Param kConv2d1SpecParams[] = {
     {"groups", Kind::Int, true},
 };
 const Spec kConv2d1Spec{"conv2d", "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor out", kConv2d1SpecParams};
-
-PyObject* conv2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<7> a;
-    if (const Spec& spec = kConv2dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
-    }
-    if (const Spec& spec = kConv2d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
-    }
-    no_match({&kConv2dSpec, &kConv2d1Spec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* conv2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return conv2d_call(nullptr, args, nargs, kwnames);
-}
-
-// conv3d
-constexpr Param kConv3dSpecParams[] = {
+constexpr Param kConv2dSpecParams[] = {
     {"input", Kind::Tensor},
     {"weight", Kind::Tensor},
     {"bias", Kind::OptTensor, true},
@@ -92,7 +64,25 @@ constexpr Param kConv3dSpecParams[] = {
     {"dilation", Kind::IntList, true},
     {"groups", Kind::Int, true},
 };
-const Spec kConv3dSpec{"conv3d", "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", kConv3dSpecParams};
+const Spec kConv2dSpec{"conv2d", "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", kConv2dSpecParams};
+
+PyObject* conv2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<7> a;
+    if (const Spec& spec = kConv2d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+    }
+    if (const Spec& spec = kConv2dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+    }
+    no_match({&kConv2d1Spec, &kConv2dSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* conv2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv2d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv3d
 constexpr Param kConv3d1SpecParams[] = {
     {"input", Kind::Tensor},
     {"weight", Kind::Tensor},
@@ -103,17 +93,27 @@ constexpr Param kConv3d1SpecParams[] = {
     {"groups", Kind::Int, true},
 };
 const Spec kConv3d1Spec{"conv3d", "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor out", kConv3d1SpecParams};
+constexpr Param kConv3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor, true},
+    {"stride", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"dilation", Kind::IntList, true},
+    {"groups", Kind::Int, true},
+};
+const Spec kConv3dSpec{"conv3d", "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", kConv3dSpecParams};
 
 PyObject* conv3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     Slots<7> a;
-    if (const Spec& spec = kConv3dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1))));
-    }
     if (const Spec& spec = kConv3d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       return wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1))));
     }
-    no_match({&kConv3dSpec, &kConv3d1Spec}, self, args, nargs, kwnames);
+    if (const Spec& spec = kConv3dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+    }
+    no_match({&kConv3d1Spec, &kConv3dSpec}, self, args, nargs, kwnames);
   });
 }
 PyObject* conv3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

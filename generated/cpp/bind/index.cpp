@@ -334,25 +334,25 @@ constexpr Param kScatterSpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::Int},
     {"index", Kind::Tensor},
-    {"src", Kind::Tensor},
+    {"value", Kind::Scalar},
 };
-const Spec kScatterSpec{"scatter", "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", kScatterSpecParams};
+const Spec kScatterSpec{"scatter", "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out", kScatterSpecParams};
 constexpr Param kScatter1SpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::Int},
     {"index", Kind::Tensor},
-    {"value", Kind::Scalar},
+    {"src", Kind::Tensor},
 };
-const Spec kScatter1Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out", kScatter1SpecParams};
+const Spec kScatter1Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", kScatter1SpecParams};
 
 PyObject* scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3)));
     }
     if (const Spec& spec = kScatter1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3)));
+      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
     }
     no_match({&kScatterSpec, &kScatter1Spec}, self, args, nargs, kwnames);
   });
@@ -367,12 +367,12 @@ PyObject* scatter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t narg
   return guarded([&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref());
+      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3));
       Py_INCREF(self);
       return self;
     }
     if (const Spec& spec = kScatter1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3));
+      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref());
       Py_INCREF(self);
       return self;
     }
@@ -615,15 +615,15 @@ PyMethodDef functions_top[] = {
      "Input with the elements of src, or a value, written at the places index names along dim.\n"
      "\n"
      "Forms:\n"
-     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
      "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
      "  index: Tensor\n"
-     "  src: Tensor\n"
      "  value: number\n"
+     "  src: Tensor\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = scatter(g, dim, index, 0)\n"
@@ -882,15 +882,15 @@ PyMethodDef methods[] = {
      "Input with the elements of src, or a value, written at the places index names along dim.\n"
      "\n"
      "Forms:\n"
-     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
      "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
      "  index: Tensor\n"
-     "  src: Tensor\n"
      "  value: number\n"
+     "  src: Tensor\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = scatter(g, dim, index, 0)\n"
@@ -900,8 +900,8 @@ PyMethodDef methods[] = {
      "place: self is overwritten and returned.\n"
      "\n"
      "Forms:\n"
-     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
-     "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out"},
+     "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out"},
     {"scatter_add", fast(scatter_add_method), METH_FASTCALL | METH_KEYWORDS,
      "scatter_add($self, dim, index, src)\n"
      "--\n"

@@ -46,6 +46,24 @@ PyObject* clone_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return clone_call(self, args, nargs, kwnames);
 }
 
+// compact
+constexpr Param kCompactSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kCompactSpec{"compact", "compact(Tensor input) -> Tensor out", kCompactSpecParams};
+
+PyObject* compact_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCompactSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::compact(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* compact_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return compact_call(nullptr, args, nargs, kwnames);
+}
+
 // contiguous
 constexpr Param kContiguousSpecParams[] = {
     {"input", Kind::Tensor},
@@ -187,6 +205,16 @@ PyObject* zero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
 PyObject* zero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return zero_call(nullptr, args, nargs, kwnames);
 }
+PyObject* zero_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<1> a;
+    const Spec& spec = kZeroSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::zero_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
 
 // zeros_like
 constexpr Param kZerosLikeSpecParams[] = {
@@ -275,6 +303,17 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = cast(g, dtype(input))"},
+    {"compact", fast(compact_function), METH_FASTCALL | METH_KEYWORDS,
+     "compact(input)\n"
+     "--\n"
+     "\n"
+     "Copy with the elements in row-major order, made where the input's are not.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = g"},
     {"copy", fast(copy_function), METH_FASTCALL | METH_KEYWORDS,
      "copy(input, src)\n"
      "--\n"
@@ -345,6 +384,11 @@ PyMethodDef methods[] = {
      "\n"
      "Every element set to one value; fill_ does it in place. In place: self is overwritten and\n"
      "returned."},
+    {"zero_", fast(zero_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "zero_($self)\n"
+     "--\n"
+     "\n"
+     "Zeros in place of every element. In place: self is overwritten and returned."},
     {},
 };
 }  // namespace

@@ -130,15 +130,6 @@ PyObject* rand_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 }
 
 // randint
-constexpr Param kRandintSpecParams[] = {
-    {"high", Kind::Int},
-    {"size", Kind::IntList},
-    {"generator", Kind::OptGenerator, true, true},
-    {"dtype", Kind::OptDtype, true, true},
-    {"device", Kind::OptDevice, true, true},
-    {"requires_grad", Kind::OptBool, true, true},
-};
-const Spec kRandintSpec{"randint", "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandintSpecParams};
 constexpr Param kRandint1SpecParams[] = {
     {"low", Kind::Int},
     {"high", Kind::Int},
@@ -149,19 +140,28 @@ constexpr Param kRandint1SpecParams[] = {
     {"requires_grad", Kind::OptBool, true, true},
 };
 const Spec kRandint1Spec{"randint", "randint(int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandint1SpecParams};
+constexpr Param kRandintSpecParams[] = {
+    {"high", Kind::Int},
+    {"size", Kind::IntList},
+    {"generator", Kind::OptGenerator, true, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kRandintSpec{"randint", "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandintSpecParams};
 
 PyObject* randint_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     Slots<7> a;
-    if (const Spec& spec = kRandintSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-      return wrap_leaf(ops::randint(to_int(spec, a, 0), to_dims(spec, a, 1), to_opt_generator(spec, a, 2), to_opt_dtype(spec, a, 3)), a[5]);
-    }
     if (const Spec& spec = kRandint1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(5)) to_device(spec, a, 5);  // refuses what is not there
       return wrap_leaf(ops::randint(to_int(spec, a, 0), to_int(spec, a, 1), to_dims(spec, a, 2), to_opt_generator(spec, a, 3), to_opt_dtype(spec, a, 4)), a[6]);
     }
-    no_match({&kRandintSpec, &kRandint1Spec}, self, args, nargs, kwnames);
+    if (const Spec& spec = kRandintSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return wrap_leaf(ops::randint(to_int(spec, a, 0), to_dims(spec, a, 1), to_opt_generator(spec, a, 2), to_opt_dtype(spec, a, 3)), a[5]);
+    }
+    no_match({&kRandint1Spec, &kRandintSpec}, self, args, nargs, kwnames);
   });
 }
 PyObject* randint_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -366,16 +366,16 @@ PyObject* prod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
 // std
 constexpr Param kStdSpecParams[] = {
     {"input", Kind::Tensor},
+    {"unbiased", Kind::Bool},
+};
+const Spec kStdSpec{"std", "std(Tensor input, bool unbiased) -> Tensor out", kStdSpecParams};
+constexpr Param kStd1SpecParams[] = {
+    {"input", Kind::Tensor},
     {"dim", Kind::OptIntList, true},
     {"correction", Kind::Scalar, true, true},
     {"keepdim", Kind::Bool, true, true},
 };
-const Spec kStdSpec{"std", "std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", kStdSpecParams};
-constexpr Param kStd1SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"unbiased", Kind::Bool},
-};
-const Spec kStd1Spec{"std", "std(Tensor input, bool unbiased) -> Tensor out", kStd1SpecParams};
+const Spec kStd1Spec{"std", "std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", kStd1SpecParams};
 constexpr Param kStd2SpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::OptIntList},
@@ -388,10 +388,10 @@ PyObject* std_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
   return guarded([&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kStdSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
     }
     if (const Spec& spec = kStd1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
     }
     if (const Spec& spec = kStd2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
@@ -473,16 +473,16 @@ PyObject* sum_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 // var
 constexpr Param kVarSpecParams[] = {
     {"input", Kind::Tensor},
+    {"unbiased", Kind::Bool},
+};
+const Spec kVarSpec{"var", "var(Tensor input, bool unbiased) -> Tensor out", kVarSpecParams};
+constexpr Param kVar1SpecParams[] = {
+    {"input", Kind::Tensor},
     {"dim", Kind::OptIntList, true},
     {"correction", Kind::Scalar, true, true},
     {"keepdim", Kind::Bool, true, true},
 };
-const Spec kVarSpec{"var", "var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", kVarSpecParams};
-constexpr Param kVar1SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"unbiased", Kind::Bool},
-};
-const Spec kVar1Spec{"var", "var(Tensor input, bool unbiased) -> Tensor out", kVar1SpecParams};
+const Spec kVar1Spec{"var", "var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", kVar1SpecParams};
 constexpr Param kVar2SpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::OptIntList},
@@ -495,10 +495,10 @@ PyObject* var_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
   return guarded([&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kVarSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
     }
     if (const Spec& spec = kVar1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
     }
     if (const Spec& spec = kVar2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
@@ -707,16 +707,16 @@ PyMethodDef functions_top[] = {
      "denominator.\n"
      "\n"
      "Forms:\n"
-     "  std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  std(Tensor input, bool unbiased) -> Tensor out\n"
+     "  std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  unbiased: bool\n"
      "  dim: list of int or None\n"
      "  correction: number, default 1\n"
-     "  keepdim: bool, default False\n"
-     "  unbiased: bool"},
+     "  keepdim: bool, default False"},
     {"sum", fast(sum_function), METH_FASTCALL | METH_KEYWORDS,
      "sum(input, dim=[], keepdim=False, *, dtype=None)\n"
      "--\n"
@@ -735,16 +735,16 @@ PyMethodDef functions_top[] = {
      "Variance along dim with n - correction in the denominator; nan when that is 0.\n"
      "\n"
      "Forms:\n"
-     "  var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  var(Tensor input, bool unbiased) -> Tensor out\n"
+     "  var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  unbiased: bool\n"
      "  dim: list of int or None\n"
      "  correction: number, default 1\n"
-     "  keepdim: bool, default False\n"
-     "  unbiased: bool"},
+     "  keepdim: bool, default False"},
     {},
 };
 
@@ -1006,16 +1006,16 @@ PyMethodDef methods[] = {
      "denominator.\n"
      "\n"
      "Forms:\n"
-     "  std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  std(Tensor input, bool unbiased) -> Tensor out\n"
+     "  std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  unbiased: bool\n"
      "  dim: list of int or None\n"
      "  correction: number, default 1\n"
-     "  keepdim: bool, default False\n"
-     "  unbiased: bool"},
+     "  keepdim: bool, default False"},
     {"sum", fast(sum_method), METH_FASTCALL | METH_KEYWORDS,
      "sum($self, dim=[], keepdim=False, *, dtype=None)\n"
      "--\n"
@@ -1034,16 +1034,16 @@ PyMethodDef methods[] = {
      "Variance along dim with n - correction in the denominator; nan when that is 0.\n"
      "\n"
      "Forms:\n"
-     "  var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  var(Tensor input, bool unbiased) -> Tensor out\n"
+     "  var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out\n"
      "  var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  unbiased: bool\n"
      "  dim: list of int or None\n"
      "  correction: number, default 1\n"
-     "  keepdim: bool, default False\n"
-     "  unbiased: bool"},
+     "  keepdim: bool, default False"},
     {},
 };
 }  // namespace

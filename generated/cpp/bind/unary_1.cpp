@@ -730,7 +730,7 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = sgn(input)\n"
+     "  d input = conj(sgn(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, d_input = 0"},
@@ -744,7 +744,7 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = sgn(input)\n"
+     "  d input = conj(sgn(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, d_input = 0"},
@@ -1152,7 +1152,7 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = sgn(input)\n"
+     "  d input = conj(sgn(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, d_input = 0"},
@@ -1172,7 +1172,7 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = sgn(input)\n"
+     "  d input = conj(sgn(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, d_input = 0"},

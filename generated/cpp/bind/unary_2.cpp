@@ -829,13 +829,14 @@ PyMethodDef functions_top[] = {
      "sgn(input)\n"
      "--\n"
      "\n"
-     "Sign of each element as -1, 0 or 1.\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
+     "  gradient of input = sgn_backward(g, input, out)"},
     {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid(input)\n"
      "--\n"
@@ -1244,18 +1245,20 @@ PyMethodDef methods[] = {
      "sgn($self)\n"
      "--\n"
      "\n"
-     "Sign of each element as -1, 0 or 1.\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
+     "  gradient of input = sgn_backward(g, input, out)"},
     {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
      "sgn_($self)\n"
      "--\n"
      "\n"
-     "Sign of each element as -1, 0 or 1. In place: self is overwritten and returned."},
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0. In place: self is overwritten and returned."},
     {"sigmoid", fast(sigmoid_method), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid($self)\n"
      "--\n"

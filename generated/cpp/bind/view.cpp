@@ -189,6 +189,24 @@ PyObject* permute_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return permute_call(self, args, nargs, kwnames);
 }
 
+// real
+constexpr Param kRealSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kRealSpec{"real", "real(Tensor input) -> Tensor out", kRealSpecParams};
+
+PyObject* real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kRealSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::real(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return real_call(nullptr, args, nargs, kwnames);
+}
+
 // reshape
 constexpr Param kReshapeSpecParams[] = {
     {"input", Kind::Tensor},
@@ -444,6 +462,42 @@ PyObject* view_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return view_call(self, args, nargs, kwnames);
 }
 
+// view_as_complex
+constexpr Param kViewAsComplexSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kViewAsComplexSpec{"view_as_complex", "view_as_complex(Tensor input) -> Tensor out", kViewAsComplexSpecParams};
+
+PyObject* view_as_complex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kViewAsComplexSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::view_as_complex(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* view_as_complex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return view_as_complex_call(nullptr, args, nargs, kwnames);
+}
+
+// view_as_real
+constexpr Param kViewAsRealSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kViewAsRealSpec{"view_as_real", "view_as_real(Tensor input) -> Tensor out", kViewAsRealSpecParams};
+
+PyObject* view_as_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kViewAsRealSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::view_as_real(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* view_as_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return view_as_real_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"as_strided", fast(as_strided_function), METH_FASTCALL | METH_KEYWORDS,
      "as_strided(input, size, stride, storage_offset=None)\n"
@@ -585,6 +639,17 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = permute(g, invert_permutation(dims))"},
+    {"real", fast(real_function), METH_FASTCALL | METH_KEYWORDS,
+     "real(input)\n"
+     "--\n"
+     "\n"
+     "View of the real parts; a real input is returned as it is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cast(g, dtype(input))"},
     {"reshape", fast(reshape_function), METH_FASTCALL | METH_KEYWORDS,
      "reshape(input, shape)\n"
      "--\n"
@@ -752,6 +817,28 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = reshape(g, shape(input))"},
+    {"view_as_complex", fast(view_as_complex_function), METH_FASTCALL | METH_KEYWORDS,
+     "view_as_complex(input)\n"
+     "--\n"
+     "\n"
+     "View of pairs in the last dimension as complex numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = view_as_real(g)"},
+    {"view_as_real", fast(view_as_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "view_as_real(input)\n"
+     "--\n"
+     "\n"
+     "View of complex numbers as pairs of real and imaginary part in a new last dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = view_as_complex(contiguous(g))"},
     {},
 };
 

@@ -496,7 +496,7 @@ void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       exponent[i] * m::pow(input[i], exponent[i] - T(1)))), g[i]);
 }
 
-// pow, gradient of exponent: strong_mul(conj(where(input == 0 and exponent >= 0, 0, out * log(input))), g)
+// pow, gradient of exponent: strong_mul(conj(where(input == 0 and real(exponent) >= 0, 0, out * log(input))), g)
 template <class T>
 void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -504,9 +504,10 @@ void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* exponent = reinterpret_cast<const T*>(data[3]);
   const T* out = reinterpret_cast<const T*>(data[4]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] == T(0)) & (exponent[i] >=
-      T(0)), T(0), out[i] * m::log(input[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] ==
+      T(0)) & (m::real(exponent[i]) >= R(0)), T(0), out[i] * m::log(input[i]))), g[i]);
 }
 
 // remainder: out = input % other

@@ -37,6 +37,21 @@ void gt(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] > other[i];
 }
 
+// isclose: out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
+template <class T>
+void isclose(std::int64_t n, char* const* data, const Scalar* params) {
+  bool* to = reinterpret_cast<bool*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T atol = scalar_to<T>(params[0]);
+  const T rtol = scalar_to<T>(params[1]);
+  const bool equal_nan = params[2].to_bool();
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] ==
+      other[i]) | (m::isfinite(input[i]) & m::isfinite(other[i]) & (T(m::abs(input[i] - other[i])) <=
+      (atol + (rtol * m::abs(other[i]))))) | (equal_nan & m::isnan(input[i]) & m::isnan(other[i]));
+}
+
 // isfinite: out = isfinite(input)
 template <class T>
 void isfinite(std::int64_t n, char* const* data, const Scalar*) {
@@ -110,6 +125,7 @@ extern const LoopSet comparison_loops[] = {
     {{eq<bool>, eq<std::int32_t>, eq<std::int64_t>, eq<std::uint64_t>, eq<float>, eq<double>, eq<c64>, eq<c128>}},
     {{ge<bool>, ge<std::int32_t>, ge<std::int64_t>, ge<std::uint64_t>, ge<float>, ge<double>, nullptr, nullptr}},
     {{gt<bool>, gt<std::int32_t>, gt<std::int64_t>, gt<std::uint64_t>, gt<float>, gt<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, isclose<float>, isclose<double>, nullptr, nullptr}},
     {{isfinite<bool>, isfinite<std::int32_t>, isfinite<std::int64_t>, isfinite<std::uint64_t>, isfinite<float>, isfinite<double>, isfinite<c64>, isfinite<c128>}},
     {{isinf<bool>, isinf<std::int32_t>, isinf<std::int64_t>, isinf<std::uint64_t>, isinf<float>, isinf<double>, isinf<c64>, isinf<c128>}},
     {{isnan<bool>, isnan<std::int32_t>, isnan<std::int64_t>, isnan<std::uint64_t>, isnan<float>, isnan<double>, isnan<c64>, isnan<c128>}},

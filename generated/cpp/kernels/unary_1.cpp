@@ -16,14 +16,14 @@ void abs(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::abs(input[i]);
 }
 
-// abs, gradient of input: strong_mul(conj(sgn(input)), g)
+// abs, gradient of input: strong_mul(conj(conj(sgn(input))), g)
 template <class T>
 void abs_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sgn(input[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::conj(m::sgn(input[i]))), g[i]);
 }
 
 // acos: out = acos(input)

@@ -450,7 +450,7 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
-    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, nullptr, nullptr}},
+    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, nullptr, nullptr}},
     {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},

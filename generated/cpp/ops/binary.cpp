@@ -101,6 +101,8 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage sigmoid(const Storage& input);
@@ -1715,7 +1717,7 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
 // pow(Tensor input, Tensor exponent) -> Tensor out
 //   out = input ** exponent
 //   d input = where(exponent == 0, 0, exponent * input**(exponent - 1))
-//   d exponent = where(input == 0 and exponent >= 0, 0, out * log(input))
+//   d exponent = where(input == 0 and real(exponent) >= 0, 0, out * log(input))
 //   saves: input, exponent, out
 
 namespace {
@@ -1731,7 +1733,7 @@ TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const Ten
 
 TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& exponent,
     const TensorRef& out) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(exponent,
+  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(real(exponent),
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))),
       g);
 }
@@ -1744,7 +1746,7 @@ TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, c
 
 TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& exponent, const TensorRef& out,
     const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(exponent,
+  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(real(exponent),
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))),
       t);
 }

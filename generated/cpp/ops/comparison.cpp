@@ -15,6 +15,7 @@ enum : int {
   kEq,
   kGe,
   kGt,
+  kIsclose,
   kIsfinite,
   kIsinf,
   kIsnan,
@@ -106,6 +107,24 @@ TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef
     wiring::write_out(kGtSchema, out_, gt(input->storage(), other->storage()));
   }
   return out_;
+}
+
+// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
+//   out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
+
+namespace {
+constexpr OpSchema kIscloseSchema{"isclose",
+    "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", 1,
+    Amp::Keep, true};
+constexpr ElementwiseSpec kIscloseSpec{&kIscloseSchema, 2, 0, Promote::Common, OutKind::Bool};
+}  // namespace
+
+Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
+  return kernels::elementwise(kIscloseSpec, loops[kIsclose], {&input, &other}, {atol, rtol, equal_nan});
+}
+TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  TensorRef out = wiring::wrap(isclose(input->storage(), other->storage(), rtol, atol, equal_nan));
+  return out;
 }
 
 // isfinite(Tensor input) -> Tensor out

@@ -80,6 +80,8 @@ Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage sgn(const Storage& input);
@@ -96,6 +98,8 @@ Storage triu(const Storage& input, std::int64_t diagonal);
 TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+Storage view(const Storage& input, const Dims& shape);
+TensorRef view(const TensorRef& input, const Dims& shape);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
@@ -127,7 +131,7 @@ TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& 
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
     tangent = wiring::tangent(clamp(input, min, max));
-  TensorRef result = clamp(input, min, max);
+  TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
   if (tangent) wiring::set_tangent(input, std::move(tangent));
@@ -335,6 +339,22 @@ TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim) {
   return exclusive_prod_compose<TensorRef>(input, dim);
 }
 
+// expand_as(Tensor input, Tensor other) -> Tensor out
+//   out = expand(input, shape(other))
+
+namespace {
+constexpr OpSchema kExpandAsSchema{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V expand_as_compose(const V& input, const V& other) { return expand(input, shape(other)); }
+}  // namespace
+
+Storage expand_as(const Storage& input, const Storage& other) { return expand_as_compose<Storage>(input, other); }
+TensorRef expand_as(const TensorRef& input, const TensorRef& other) {
+  return expand_as_compose<TensorRef>(input, other);
+}
+
 // flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
 //   out = reshape(input, flatten_shape(shape(input), start_dim, end_dim))
 
@@ -510,6 +530,47 @@ TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& r
   return repeat_backward_compose<TensorRef>(grad, size, repeats);
 }
 
+// reshape_as(Tensor input, Tensor other) -> Tensor out
+//   out = reshape(input, shape(other))
+
+namespace {
+constexpr OpSchema kReshapeAsSchema{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V reshape_as_compose(const V& input, const V& other) { return reshape(input, shape(other)); }
+}  // namespace
+
+Storage reshape_as(const Storage& input, const Storage& other) { return reshape_as_compose<Storage>(input, other); }
+TensorRef reshape_as(const TensorRef& input, const TensorRef& other) {
+  return reshape_as_compose<TensorRef>(input, other);
+}
+
+// sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
+//   r = abs(input)
+//   across = grad - real(grad * conj(output)) * output
+//   out = where(r == 0, 0, across / r) if is_complex(dtype(input)) else zeros_like(grad)
+
+namespace {
+constexpr OpSchema kSgnBackwardSchema{"sgn_backward",
+    "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V sgn_backward_compose(const V& grad, const V& input, const V& output) {
+  const auto r = abs(input);
+  const auto across = sub(grad, mul(real(mul(grad, conj(output))), output), Scalar(1));
+  return (is_complex(dtype(input)) ? where(eq(r, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), div(across, r)) : zeros_like(grad, std::nullopt));
+}
+}  // namespace
+
+Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output) {
+  return sgn_backward_compose<Storage>(grad, input, output);
+}
+TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output) {
+  return sgn_backward_compose<TensorRef>(grad, input, output);
+}
+
 // tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope
 //   top = restore_dims(out, shape(input), dim, keepdim)
 //   ties = cast(logical_or(input == top, logical_and(isnan(input), isnan(top))), dtype(grad))
@@ -597,6 +658,19 @@ TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, co
     const Dims& dim, bool keepdim) {
   return vector_norm_backward_compose<TensorRef>(grad, input, out, ord, dim, keepdim);
 }
+
+// view_as(Tensor input, Tensor other) -> Tensor out
+//   out = view(input, shape(other))
+
+namespace {
+constexpr OpSchema kViewAsSchema{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V view_as_compose(const V& input, const V& other) { return view(input, shape(other)); }
+}  // namespace
+
+Storage view_as(const Storage& input, const Storage& other) { return view_as_compose<Storage>(input, other); }
+TensorRef view_as(const TensorRef& input, const TensorRef& other) { return view_as_compose<TensorRef>(input, other); }
 
 }  // namespace ops
 }  // namespace tp

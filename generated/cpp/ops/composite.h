@@ -49,6 +49,10 @@ TP_API TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim);
 TP_API Storage exclusive_prod(const Storage& input, std::int64_t dim);
 TP_API TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
 
+// expand_as(Tensor input, Tensor other) -> Tensor out
+TP_API Storage expand_as(const Storage& input, const Storage& other);
+TP_API TensorRef expand_as(const TensorRef& input, const TensorRef& other);
+
 // flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
 TP_API Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 TP_API TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
@@ -85,6 +89,14 @@ TP_API TensorRef reduce_loss(const TensorRef& input, std::string_view reduction)
 TP_API Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats);
 TP_API TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats);
 
+// reshape_as(Tensor input, Tensor other) -> Tensor out
+TP_API Storage reshape_as(const Storage& input, const Storage& other);
+TP_API TensorRef reshape_as(const TensorRef& input, const TensorRef& other);
+
+// sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
+TP_API Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
+TP_API TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
+
 // tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope
 TP_API Storage tie_share(const Storage& grad, const Storage& input, const Storage& out, const Dims& dim, bool keepdim);
 TP_API TensorRef tie_share(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Dims& dim,
@@ -101,5 +113,9 @@ TP_API Storage vector_norm_backward(const Storage& grad, const Storage& input, c
     const Dims& dim, bool keepdim);
 TP_API TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& out,
     const Scalar& ord, const Dims& dim, bool keepdim);
+
+// view_as(Tensor input, Tensor other) -> Tensor out
+TP_API Storage view_as(const Storage& input, const Storage& other);
+TP_API TensorRef view_as(const TensorRef& input, const TensorRef& other);
 
 }  // namespace tp::ops

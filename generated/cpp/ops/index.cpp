@@ -827,9 +827,8 @@ TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
   return out;
 }
 
-// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
+// scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
 //   vjp input = scatter(g, dim, index, 0)
-//   vjp src = constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), shape(src)))
 //   saves: index, dim
 
 namespace {
@@ -839,90 +838,76 @@ V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
 }
 
-template <class V>
-V scatter_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int64_t dim) {
-  return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
-}
-
-void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
+void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
     if (tangents[0]) grads[0] = fit(scatter_vjp_input<TensorRef>(g, wiring::primal(index), dim), input->sizes(),
         input->dtype());
-    if (tangents[2]) grads[2] = fit(scatter_vjp_src<TensorRef>(g, wiring::primal(index), src->sizes(), dim),
-        src->sizes(), src->dtype());
     return grads;
   }, tangents);
   wiring::set_tangent(out, as_tangent(std::move(t), out));
 }
 }  // namespace
 
-Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src) {
-  return kernels::scatter(ScatterBackward::schema_v1, input, dim, index, src);
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value) {
+  return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
-TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
-  if (wiring::records(input, src)) {
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
+  if (wiring::records(input)) {
     auto node = make_node<ScatterBackward>();
     ScatterBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
-    back.set_input(2, src);
     back.dim_ = dim;
     back.save(0, index);
     wiring::attach(out, std::move(node));
   }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_set_tangent(out, input, dim, index, src);
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    scatter_set_tangent(out, input, dim, index);
   return out;
 }
-TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  const bool record = wiring::records(input, src);
+TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter(input, dim, index, src));
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(scatter(input, dim, index, value));
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
     ScatterBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.set_input(2, src);
     back.dim_ = dim;
     back.save(0, index);
   }
-  kernels::scatter_(ScatterBackward::schema_v1, input->storage(), dim, index->storage(), src->storage());
+  kernels::scatter_value_(ScatterBackward::schema_v1, input->storage(), dim, index->storage(), value);
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
 GradVec ScatterBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
+  GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
     grads[0] = fit(scatter_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(scatter_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec ScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
+  GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(scatter_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(scatter_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
-        input_dtype(2));
   return grads;
 }
 
-// scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
+// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
 //   vjp input = scatter(g, dim, index, 0)
+//   vjp src = constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), shape(src)))
 //   saves: index, dim
 
 namespace {
@@ -932,70 +917,85 @@ V scatter_1_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
 }
 
-void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index)};
+template <class V>
+V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int64_t dim) {
+  return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
+}
+
+void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
     if (tangents[0]) grads[0] = fit(scatter_1_vjp_input<TensorRef>(g, wiring::primal(index), dim), input->sizes(),
         input->dtype());
+    if (tangents[2]) grads[2] = fit(scatter_1_vjp_src<TensorRef>(g, wiring::primal(index), src->sizes(), dim),
+        src->sizes(), src->dtype());
     return grads;
   }, tangents);
   wiring::set_tangent(out, as_tangent(std::move(t), out));
 }
 }  // namespace
 
-Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value) {
-  return kernels::scatter_value(ScatterBackward1::schema_v1, input, dim, index, value);
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src) {
+  return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
-TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
-  if (wiring::records(input)) {
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
+  if (wiring::records(input, src)) {
     auto node = make_node<ScatterBackward1>();
     ScatterBackward1& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
+    back.set_input(2, src);
     back.dim_ = dim;
     back.save(0, index);
     wiring::attach(out, std::move(node));
   }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scatter_1_set_tangent(out, input, dim, index);
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    scatter_1_set_tangent(out, input, dim, index, src);
   return out;
 }
-TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  const bool record = wiring::records(input);
+TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(scatter(input, dim, index, value));
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    tangent = wiring::tangent(scatter(input, dim, index, src));
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
     ScatterBackward1& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
+    back.set_input(2, src);
     back.dim_ = dim;
     back.save(0, index);
   }
-  kernels::scatter_value_(ScatterBackward1::schema_v1, input->storage(), dim, index->storage(), value);
+  kernels::scatter_(ScatterBackward1::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
 GradVec ScatterBackward1::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
+  GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
     grads[0] = fit(scatter_1_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(scatter_1_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec ScatterBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
+  GraphGradVec grads(3);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(scatter_1_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(scatter_1_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 

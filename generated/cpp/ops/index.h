@@ -128,7 +128,7 @@ class TP_API IndexBackward final : public FuncOp<IndexBackward, 1, 0> {
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
   void validate_versions() override {
     FuncOp<IndexBackward, 1, 0>::validate_versions();
-    for (SavedValue& s : indices_saved_) s.check(*this, "indices_saved_");
+    for (SavedValue& s : indices_saved_) s.check(*this, "indices");
   }
   void release_saved() override {
     FuncOp<IndexBackward, 1, 0>::release_saved();
@@ -178,7 +178,7 @@ class TP_API IndexPutBackward final : public FuncOp<IndexPutBackward, 2, 0> {
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
   void validate_versions() override {
     FuncOp<IndexPutBackward, 2, 0>::validate_versions();
-    for (SavedValue& s : indices_saved_) s.check(*this, "indices_saved_");
+    for (SavedValue& s : indices_saved_) s.check(*this, "indices");
   }
   void release_saved() override {
     FuncOp<IndexPutBackward, 2, 0>::release_saved();
@@ -244,11 +244,11 @@ class TP_API MaskedSelectBackwardBackward final : public FuncOp<MaskedSelectBack
   TP_NODE_DISPOSE(MaskedSelectBackwardBackward)
 };
 
-// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
-class TP_API ScatterBackward final : public FuncOp<ScatterBackward, 3, 1> {
+// scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
+class TP_API ScatterBackward final : public FuncOp<ScatterBackward, 2, 1> {
  public:
   static constexpr OpSchema schema_v1{"scatter",
-      "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", 1, Amp::Keep, true};
+      "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out", 1, Amp::Keep, true};
   static constexpr const char* kName = "ScatterBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"index"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{1};
@@ -261,11 +261,11 @@ class TP_API ScatterBackward final : public FuncOp<ScatterBackward, 3, 1> {
   TP_NODE_DISPOSE(ScatterBackward)
 };
 
-// scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
-class TP_API ScatterBackward1 final : public FuncOp<ScatterBackward1, 2, 1> {
+// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
+class TP_API ScatterBackward1 final : public FuncOp<ScatterBackward1, 3, 1> {
  public:
   static constexpr OpSchema schema_v1{"scatter",
-      "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out", 1, Amp::Keep, true};
+      "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", 1, Amp::Keep, true};
   static constexpr const char* kName = "ScatterBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"index"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{1};
@@ -407,15 +407,15 @@ TP_API TensorRef nonzero(const TensorRef& input);
 TP_API Storage one_hot(const Storage& input, std::int64_t num_classes);
 TP_API TensorRef one_hot(const TensorRef& input, std::int64_t num_classes);
 
-// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
-TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
-TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
-TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
-
 // scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
 TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value);
 TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value);
 TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value);
+
+// scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
+TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
+TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
+TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 
 // scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
 TP_API Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);

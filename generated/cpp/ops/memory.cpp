@@ -104,14 +104,59 @@ GraphGradVec CloneBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// compact(Tensor input) -> Tensor out
+//   vjp input = g
+//   saves: nothing
+
+namespace {
+
+template <class V>
+V compact_vjp_input(const V& g) { return g; }
+
+void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
+  wiring::set_tangent(out, as_tangent(compact(wiring::tangent(input)), out));
+}
+}  // namespace
+
+Storage compact(const Storage& input) { return kernels::contiguous(CompactBackward::schema_v1, input); }
+TensorRef compact(const TensorRef& input) {
+  TensorRef out = wiring::wrap(compact(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<CompactBackward>();
+    CompactBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    compact_set_tangent(out, input);
+  return out;
+}
+GradVec CompactBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(compact_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CompactBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(compact_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // contiguous(Tensor input) -> Tensor out
-//   out = input if is_contiguous(input) else clone(input)
+//   out = input if is_contiguous(input) else compact(input)
 
 namespace {
 constexpr OpSchema kContiguousSchema{"contiguous", "contiguous(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V contiguous_compose(const V& input) { return (is_contiguous(input) ? V(input) : clone(input)); }
+V contiguous_compose(const V& input) { return (is_contiguous(input) ? V(input) : compact(input)); }
 }  // namespace
 
 Storage contiguous(const Storage& input) { return contiguous_compose<Storage>(input); }
@@ -317,6 +362,13 @@ V zero_compose(const V& input) { return zeros_like(input, std::nullopt); }
 
 Storage zero(const Storage& input) { return zero_compose<Storage>(input); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
+TensorRef zero_(const TensorRef& input) {
+  wiring::check_inplace(kZeroSchema, input, false);
+  TensorRef result = zero(input);
+  kernels::copy_broadcast("zero_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
 
 // zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 //   out = zeros(shape(input), dtype=dtype_or(dtype, input))

@@ -33,6 +33,20 @@ class TP_API CloneBackward final : public FuncOp<CloneBackward, 1, 0> {
   TP_NODE_DISPOSE(CloneBackward)
 };
 
+// compact(Tensor input) -> Tensor out
+class TP_API CompactBackward final : public FuncOp<CompactBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"compact", "compact(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CompactBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(CompactBackward)
+};
+
 // copy(Tensor input, Tensor src) -> Tensor out
 class TP_API CopyBackward final : public FuncOp<CopyBackward, 2, 0> {
  public:
@@ -69,6 +83,10 @@ TP_API TensorRef cast(const TensorRef& input, Dtype dtype);
 TP_API Storage clone(const Storage& input);
 TP_API TensorRef clone(const TensorRef& input);
 
+// compact(Tensor input) -> Tensor out
+TP_API Storage compact(const Storage& input);
+TP_API TensorRef compact(const TensorRef& input);
+
 // contiguous(Tensor input) -> Tensor out
 TP_API Storage contiguous(const Storage& input);
 TP_API TensorRef contiguous(const TensorRef& input);
@@ -94,6 +112,7 @@ TP_API TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 // zero(Tensor input) -> Tensor out
 TP_API Storage zero(const Storage& input);
 TP_API TensorRef zero(const TensorRef& input);
+TP_API TensorRef zero_(const TensorRef& input);
 
 // zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 TP_API Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);

@@ -84,6 +84,7 @@ constexpr NodeFactory kFactories[] = {
     {"MvBackward", &MvBackward::schema_v1, []() -> NodeRef { return make_node<MvBackward>(); }},
     {"CastBackward", &CastBackward::schema_v1, []() -> NodeRef { return make_node<CastBackward>(); }},
     {"CloneBackward", &CloneBackward::schema_v1, []() -> NodeRef { return make_node<CloneBackward>(); }},
+    {"CompactBackward", &CompactBackward::schema_v1, []() -> NodeRef { return make_node<CompactBackward>(); }},
     {"CopyBackward", &CopyBackward::schema_v1, []() -> NodeRef { return make_node<CopyBackward>(); }},
     {"FillBackward", &FillBackward::schema_v1, []() -> NodeRef { return make_node<FillBackward>(); }},
     {"CrossEntropyIndexBackward", &CrossEntropyIndexBackward::schema_v1, []() -> NodeRef { return make_node<CrossEntropyIndexBackward>(); }},
@@ -186,6 +187,7 @@ constexpr NodeFactory kFactories[] = {
     {"MovedimBackward", &MovedimBackward::schema_v1, []() -> NodeRef { return make_node<MovedimBackward>(); }},
     {"NarrowBackward", &NarrowBackward::schema_v1, []() -> NodeRef { return make_node<NarrowBackward>(); }},
     {"PermuteBackward", &PermuteBackward::schema_v1, []() -> NodeRef { return make_node<PermuteBackward>(); }},
+    {"RealBackward", &RealBackward::schema_v1, []() -> NodeRef { return make_node<RealBackward>(); }},
     {"ReshapeBackward", &ReshapeBackward::schema_v1, []() -> NodeRef { return make_node<ReshapeBackward>(); }},
     {"SelectBackward", &SelectBackward::schema_v1, []() -> NodeRef { return make_node<SelectBackward>(); }},
     {"SliceBackward", &SliceBackward::schema_v1, []() -> NodeRef { return make_node<SliceBackward>(); }},
@@ -198,6 +200,8 @@ constexpr NodeFactory kFactories[] = {
     {"UnflattenBackward", &UnflattenBackward::schema_v1, []() -> NodeRef { return make_node<UnflattenBackward>(); }},
     {"UnsqueezeBackward", &UnsqueezeBackward::schema_v1, []() -> NodeRef { return make_node<UnsqueezeBackward>(); }},
     {"ViewBackward", &ViewBackward::schema_v1, []() -> NodeRef { return make_node<ViewBackward>(); }},
+    {"ViewAsComplexBackward", &ViewAsComplexBackward::schema_v1, []() -> NodeRef { return make_node<ViewAsComplexBackward>(); }},
+    {"ViewAsRealBackward", &ViewAsRealBackward::schema_v1, []() -> NodeRef { return make_node<ViewAsRealBackward>(); }},
 };
 }  // namespace
 

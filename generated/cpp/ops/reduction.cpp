@@ -454,7 +454,6 @@ void mean_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& 
 }  // namespace
 
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  check_dtype(MeanBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::mean(MeanBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
@@ -668,40 +667,40 @@ GraphGradVec ProdBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// std(Tensor input, bool unbiased) -> Tensor out
+//   out = std_over(input, None, int(unbiased), False)
+
+namespace {
+constexpr OpSchema kStdSchema{"std", "std(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V std_compose(const V& input, bool unbiased) {
+  return std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+}
+}  // namespace
+
+Storage std(const Storage& input, bool unbiased) { return std_compose<Storage>(input, unbiased); }
+TensorRef std(const TensorRef& input, bool unbiased) { return std_compose<TensorRef>(input, unbiased); }
+
 // std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
 //   out = std_over(input, dim, correction, keepdim)
 
 namespace {
-constexpr OpSchema kStdSchema{"std",
+constexpr OpSchema kStd1Schema{"std",
     "std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V std_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+V std_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   return std_over(input, dim, correction, keepdim);
 }
 }  // namespace
 
 Storage std(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return std_compose<Storage>(input, dim, correction, keepdim);
+  return std_1_compose<Storage>(input, dim, correction, keepdim);
 }
 TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return std_compose<TensorRef>(input, dim, correction, keepdim);
+  return std_1_compose<TensorRef>(input, dim, correction, keepdim);
 }
-
-// std(Tensor input, bool unbiased) -> Tensor out
-//   out = std_over(input, None, int(unbiased), False)
-
-namespace {
-constexpr OpSchema kStd1Schema{"std", "std(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V std_1_compose(const V& input, bool unbiased) {
-  return std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
-}
-}  // namespace
-
-Storage std(const Storage& input, bool unbiased) { return std_1_compose<Storage>(input, unbiased); }
-TensorRef std(const TensorRef& input, bool unbiased) { return std_1_compose<TensorRef>(input, unbiased); }
 
 // std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 //   out = std_over(input, dim, int(unbiased), keepdim)
@@ -889,40 +888,40 @@ GraphGradVec SumToBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// var(Tensor input, bool unbiased) -> Tensor out
+//   out = var_over(input, None, int(unbiased), False)
+
+namespace {
+constexpr OpSchema kVarSchema{"var", "var(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V var_compose(const V& input, bool unbiased) {
+  return var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+}
+}  // namespace
+
+Storage var(const Storage& input, bool unbiased) { return var_compose<Storage>(input, unbiased); }
+TensorRef var(const TensorRef& input, bool unbiased) { return var_compose<TensorRef>(input, unbiased); }
+
 // var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
 //   out = var_over(input, dim, correction, keepdim)
 
 namespace {
-constexpr OpSchema kVarSchema{"var",
+constexpr OpSchema kVar1Schema{"var",
     "var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V var_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+V var_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   return var_over(input, dim, correction, keepdim);
 }
 }  // namespace
 
 Storage var(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return var_compose<Storage>(input, dim, correction, keepdim);
+  return var_1_compose<Storage>(input, dim, correction, keepdim);
 }
 TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return var_compose<TensorRef>(input, dim, correction, keepdim);
+  return var_1_compose<TensorRef>(input, dim, correction, keepdim);
 }
-
-// var(Tensor input, bool unbiased) -> Tensor out
-//   out = var_over(input, None, int(unbiased), False)
-
-namespace {
-constexpr OpSchema kVar1Schema{"var", "var(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V var_1_compose(const V& input, bool unbiased) {
-  return var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
-}
-}  // namespace
-
-Storage var(const Storage& input, bool unbiased) { return var_1_compose<Storage>(input, unbiased); }
-TensorRef var(const TensorRef& input, bool unbiased) { return var_1_compose<TensorRef>(input, unbiased); }
 
 // var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 //   out = var_over(input, dim, int(unbiased), keepdim)

@@ -300,13 +300,13 @@ TP_API Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool 
 TP_API TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim,
     std::optional<Dtype> dtype);
 
-// std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
-TP_API Storage std(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
-TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
-
 // std(Tensor input, bool unbiased) -> Tensor out
 TP_API Storage std(const Storage& input, bool unbiased);
 TP_API TensorRef std(const TensorRef& input, bool unbiased);
+
+// std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
+TP_API Storage std(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
+TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
 
 // std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 TP_API Storage std(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
@@ -325,13 +325,13 @@ TP_API TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std:
 TP_API Storage sum_to(const Storage& input, const Dims& size);
 TP_API TensorRef sum_to(const TensorRef& input, const Dims& size);
 
-// var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
-TP_API Storage var(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
-TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
-
 // var(Tensor input, bool unbiased) -> Tensor out
 TP_API Storage var(const Storage& input, bool unbiased);
 TP_API TensorRef var(const TensorRef& input, bool unbiased);
+
+// var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
+TP_API Storage var(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
+TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
 
 // var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 TP_API Storage var(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);

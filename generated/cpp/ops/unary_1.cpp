@@ -103,16 +103,16 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 
 // abs(Tensor input) -> Tensor out
 //   out = abs(input)
-//   d input = sgn(input)
+//   d input = conj(sgn(input))
 //   saves: input
 
 namespace {
 constexpr ElementwiseSpec kAbsSpec{&AbsBackward::schema_v1, 1, 0, Promote::Common, OutKind::Real};
 constexpr ElementwiseSpec kAbsVjpInputSpec{&AbsBackward::schema_v1, 2};
 
-TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sgn(input)), g); }
+TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(conj(sgn(input))), g); }
 
-TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sgn(input), t); }
+TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
 
 void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;

@@ -80,6 +80,8 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
+TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -884,15 +886,24 @@ GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 // sgn(Tensor input) -> Tensor out
 //   out = sgn(input)
-//   d input = 0
-//   saves: nothing
+//   vjp input = sgn_backward(g, input, out)
+//   saves: input, out
 
 namespace {
 constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
 
-void sgn_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+template <class V>
+V sgn_vjp_input(const V& g, const V& input, const V& out) { return sgn_backward(g, input, out); }
+
+void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
 }
 }  // namespace
 
@@ -904,10 +915,12 @@ TensorRef sgn(const TensorRef& input) {
     SgnBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
+    back.save(0, input);
     wiring::attach(out, std::move(node));
+    back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out);
+    sgn_set_tangent(out, input);
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
@@ -922,9 +935,11 @@ TensorRef sgn_(const TensorRef& input) {
     SgnBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
   }
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
+  if (node) node->save(1, input);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
@@ -939,14 +954,20 @@ TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
   }
   return out_;
 }
-GradVec SgnBackward::apply(std::span<Storage>) {
+GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef>) {
+GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 

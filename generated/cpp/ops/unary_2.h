@@ -146,12 +146,12 @@ class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
 };
 
 // sgn(Tensor input) -> Tensor out
-class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 0> {
+class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
  public:
   static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
   static constexpr const char* kName = "SgnBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 

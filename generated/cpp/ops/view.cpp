@@ -18,6 +18,8 @@ TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, con
     std::optional<std::int64_t> storage_offset);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage contiguous(const Storage& input);
+TensorRef contiguous(const TensorRef& input);
 Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2);
 TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
@@ -407,6 +409,51 @@ GraphGradVec PermuteBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(permute_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// real(Tensor input) -> Tensor out
+//   vjp input = cast(g, dtype(input))
+//   saves: nothing
+
+namespace {
+
+template <class V>
+V real_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
+
+void real_set_tangent(const TensorRef& out, const TensorRef& input) {
+  wiring::set_tangent(out, as_tangent(real(wiring::tangent(input)), out));
+}
+}  // namespace
+
+Storage real(const Storage& input) { return kernels::real(RealBackward::schema_v1, input); }
+TensorRef real(const TensorRef& input) {
+  TensorRef out = view_or_wrap(input, real(input->storage()), "real");
+  if (wiring::records(input)) {
+    auto node = make_node<RealBackward>();
+    RealBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    real_set_tangent(out, input);
+  return out;
+}
+GradVec RealBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(real_vjp_input<Storage>(g, input_dtype(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec RealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(real_vjp_input<TensorRef>(g, input_dtype(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1014,6 +1061,102 @@ GraphGradVec ViewBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(view_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// view_as_complex(Tensor input) -> Tensor out
+//   vjp input = view_as_real(g)
+//   saves: nothing
+
+namespace {
+
+template <class V>
+V view_as_complex_vjp_input(const V& g) { return view_as_real(g); }
+
+void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& input) {
+  wiring::set_tangent(out, as_tangent(view_as_complex(wiring::tangent(input)), out));
+}
+}  // namespace
+
+Storage view_as_complex(const Storage& input) {
+  check_dtype(ViewAsComplexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::view_as_complex(ViewAsComplexBackward::schema_v1, input);
+}
+TensorRef view_as_complex(const TensorRef& input) {
+  TensorRef out = view_or_wrap(input, view_as_complex(input->storage()), "view_as_complex");
+  if (wiring::records(input)) {
+    auto node = make_node<ViewAsComplexBackward>();
+    ViewAsComplexBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    view_as_complex_set_tangent(out, input);
+  return out;
+}
+GradVec ViewAsComplexBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(view_as_complex_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ViewAsComplexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(view_as_complex_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// view_as_real(Tensor input) -> Tensor out
+//   vjp input = view_as_complex(contiguous(g))
+//   saves: nothing
+
+namespace {
+
+template <class V>
+V view_as_real_vjp_input(const V& g) { return view_as_complex(contiguous(g)); }
+
+void view_as_real_set_tangent(const TensorRef& out, const TensorRef& input) {
+  wiring::set_tangent(out, as_tangent(view_as_real(wiring::tangent(input)), out));
+}
+}  // namespace
+
+Storage view_as_real(const Storage& input) {
+  check_dtype(ViewAsRealBackward::schema_v1, input, kComplexDtypes);
+  return kernels::view_as_real(ViewAsRealBackward::schema_v1, input);
+}
+TensorRef view_as_real(const TensorRef& input) {
+  TensorRef out = view_or_wrap(input, view_as_real(input->storage()), "view_as_real");
+  if (wiring::records(input)) {
+    auto node = make_node<ViewAsRealBackward>();
+    ViewAsRealBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    view_as_real_set_tangent(out, input);
+  return out;
+}
+GradVec ViewAsRealBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(view_as_real_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ViewAsRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(view_as_real_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -130,6 +130,20 @@ class TP_API PermuteBackward final : public FuncOp<PermuteBackward, 1, 0> {
   TP_NODE_DISPOSE(PermuteBackward)
 };
 
+// real(Tensor input) -> Tensor out
+class TP_API RealBackward final : public FuncOp<RealBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"real", "real(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "RealBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(RealBackward)
+};
+
 // reshape(Tensor input, int[] shape) -> Tensor out
 class TP_API ReshapeBackward final : public FuncOp<ReshapeBackward, 1, 0> {
  public:
@@ -334,6 +348,35 @@ class TP_API ViewBackward final : public FuncOp<ViewBackward, 1, 0> {
   TP_NODE_DISPOSE(ViewBackward)
 };
 
+// view_as_complex(Tensor input) -> Tensor out
+class TP_API ViewAsComplexBackward final : public FuncOp<ViewAsComplexBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"view_as_complex", "view_as_complex(Tensor input) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "ViewAsComplexBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ViewAsComplexBackward)
+};
+
+// view_as_real(Tensor input) -> Tensor out
+class TP_API ViewAsRealBackward final : public FuncOp<ViewAsRealBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"view_as_real", "view_as_real(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ViewAsRealBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ViewAsRealBackward)
+};
+
 // as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor out
 TP_API Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
@@ -367,6 +410,10 @@ TP_API TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t s
 // permute(Tensor input, int[] dims) -> Tensor out
 TP_API Storage permute(const Storage& input, const Dims& dims);
 TP_API TensorRef permute(const TensorRef& input, const Dims& dims);
+
+// real(Tensor input) -> Tensor out
+TP_API Storage real(const Storage& input);
+TP_API TensorRef real(const TensorRef& input);
 
 // reshape(Tensor input, int[] shape) -> Tensor out
 TP_API Storage reshape(const Storage& input, const Dims& shape);
@@ -417,5 +464,13 @@ TP_API TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 // view(Tensor input, int[] shape) -> Tensor out
 TP_API Storage view(const Storage& input, const Dims& shape);
 TP_API TensorRef view(const TensorRef& input, const Dims& shape);
+
+// view_as_complex(Tensor input) -> Tensor out
+TP_API Storage view_as_complex(const Storage& input);
+TP_API TensorRef view_as_complex(const TensorRef& input);
+
+// view_as_real(Tensor input) -> Tensor out
+TP_API Storage view_as_real(const Storage& input);
+TP_API TensorRef view_as_real(const TensorRef& input);
 
 }  // namespace tp::ops
