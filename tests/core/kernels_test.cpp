@@ -10,7 +10,14 @@
 #include "core/errors.h"
 #include "core/parallel_for.h"
 #include "kernels/elementwise.h"
+#include "kernels/factories.h"
+#include "kernels/index.h"
+#include "kernels/reduce.h"
+#include "kernels/scan.h"
+#include "kernels/search.h"
+#include "kernels/shape.h"
 #include "kernels/staging.h"
+#include "kernels/views.h"
 
 using namespace tp;
 namespace k = tp::kernels;
@@ -45,7 +52,7 @@ std::vector<double> values(const Storage& s) {
 
 Storage make(const Shape& sizes, const std::vector<double>& v, Dtype dtype = Dtype::F32) {
   Storage s = empty(sizes, Dtype::F64);
-  std::memcpy(s.raw(), v.data(), v.size() * sizeof(double));
+  if (!v.empty()) std::memcpy(s.raw(), v.data(), v.size() * sizeof(double));
   return k::cast(s, dtype);
 }
 
@@ -175,6 +182,76 @@ void test_staging() {
   check(values(to) == want, "overlapping copy");
 }
 
+using Values = std::vector<double>;
+
+void test_views_and_shapes() {
+  const Storage x = make({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Storage t = k::transpose(kOp, x, 0, -1);
+  check(values(t) == Values{1, 4, 2, 5, 3, 6}, "transpose");
+  check(values(k::reshape(kOp, t, {-1})) == values(t), "reshape copies where it must");
+  check_raises([&] { k::view(kOp, t, {6}); }, ErrorKind::Runtime, "use reshape");
+  check_raises([&] { k::transpose(kOp, x, 3, 0); }, ErrorKind::Index,
+               "dim 3 out of range for a 2-d tensor (expected -2..1)");
+  check(values(k::slice(kOp, x, 1, -2, std::nullopt, 1)) == Values{2, 3, 5, 6}, "slice");
+  check(values(k::flip(kOp, x, {0, 1})) == Values{6, 5, 4, 3, 2, 1}, "flip");
+  check(values(k::roll(kOp, x, {1}, {1})) == Values{3, 1, 2, 6, 4, 5}, "roll");
+  check(values(k::repeat(kOp, x, {1, 2})) == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}, "repeat");
+  const std::vector<Storage> both{x, t};
+  check_raises([&] { k::cat(kOp, both, 0); }, ErrorKind::Value, "differs from");
+  const std::vector<Storage> twice{x, x};
+  check(k::cat(kOp, twice, 1).sizes() == Shape({2, 6}) && k::stack(kOp, twice, -1).sizes() == Shape({2, 3, 2}),
+        "cat, stack");
+  const Storage row = make({4}, {1, 2, 3, 4});
+  check(values(k::pad_by_index(kOp, row, {2, 1}, "reflect")) == Values{3, 2, 1, 2, 3, 4, 3}, "reflect");
+  check(values(k::constant_pad_nd(kOp, row, {-1, 1}, Scalar(9))) == Values{2, 3, 4, 9}, "crop and pad");
+  check(values(k::arange(kOp, Scalar(5), Scalar(0), Scalar(-2), std::nullopt)) == Values{5, 3, 1}, "arange");
+}
+
+void test_reductions() {
+  const double nan = std::nan("");
+  const Storage x = make({2, 3}, {3, 1, 2, nan, 5, 4});
+  check(values(k::sum(kOp, make({2, 3}, {1, 2, 3, 4, 5, 6}), {0}, false, std::nullopt)) == Values{5, 7, 9}, "sum");
+  check(std::isnan(values(k::amax(kOp, x, {}, false))[0]), "nan wins");
+  check(values(k::argmax(kOp, x, 1, false)) == Values{0, 0}, "the first nan is the maximum");
+  check_raises([&] { k::amax(kOp, ramp({0, 3}), {0}, false); }, ErrorKind::Index, "has no elements");
+  check(k::sum(kOp, ramp({5}, Dtype::I16), {}, false, std::nullopt).dtype() == Dtype::I64, "integers sum as int64");
+  check(values(k::cumsum(kOp, make({4}, {1, 2, 3, 4}), 0, std::nullopt)) == Values{1, 3, 6, 10}, "cumsum");
+  check(values(k::median(kOp, make({4}, {4, 1, 3, 2}))) == Values{2}, "median");
+  // Chunks follow from sizes, never from threads.
+  const Storage big = ramp({700, 1000});
+  std::vector<Values> seen;
+  const int before = num_threads();
+  for (int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    seen.push_back(values(k::var(kOp, big, std::nullopt, Scalar(1), false)));
+    seen.back().push_back(values(k::sum(kOp, big, {}, false, std::nullopt))[0]);
+  }
+  set_num_threads(before);
+  check(seen[0] == seen[1] && seen[0] == seen[2], "the same bits on every number of threads");
+}
+
+void test_indexing() {
+  const Storage x = make({3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const Storage rows = make({2}, {2, 0}, Dtype::I64), cols = make({2}, {-1, 1}, Dtype::I64);
+  const std::vector<Storage> pair{rows, cols}, second{Storage(), cols};
+  check(values(k::index(kOp, x, pair)) == Values{11, 1}, "x[rows, cols]");
+  check(values(k::index(kOp, x, second)) == Values{3, 1, 7, 5, 11, 9}, "x[:, cols]");
+  check(values(k::index_select(kOp, x, 0, rows)) == Values{8, 9, 10, 11, 0, 1, 2, 3}, "index_select");
+  check_raises([&] { k::gather(kOp, x, 1, make({1, 1}, {7}, Dtype::I64)); }, ErrorKind::Index,
+               "index 7 is out of range for dimension 1 with size 4");
+  const Storage same = make({3}, {1, 1, 1}, Dtype::I64);
+  check(values(k::index_add(kOp, make({3}, {0, 0, 0}), 0, same, make({3}, {1, 2, 3}), Scalar(1))) == Values{0, 6, 0},
+        "repeated indices add up");
+  Storage untouched = make({2}, {1, 2});
+  const std::vector<Storage> bad{make({2}, {0, 9}, Dtype::I64)};
+  check_raises([&] { k::index_put_(kOp, untouched, bad, make({2}, {7, 8}), false); }, ErrorKind::Index, "index 9");
+  check(values(untouched) == Values{1, 2}, "nothing is written when an index is wrong");
+  const Storage mask = make({3, 4}, {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}, Dtype::Bool);
+  check(values(k::masked_select(kOp, x, mask)) == Values{0, 7}, "masked_select");
+  check(values(k::nonzero(kOp, mask)) == Values{0, 0, 1, 3}, "nonzero");
+  check(values(k::unique(kOp, make({4}, {3, 1, 3, 2}))[0]) == Values{1, 2, 3}, "unique");
+}
+
 }  // namespace
 
 int main() {
@@ -182,6 +259,9 @@ int main() {
     set_num_threads(threads);
     test_elementwise();
     test_staging();
+    test_views_and_shapes();
+    test_reductions();
+    test_indexing();
   }
   std::printf(failures ? "%d failures\n" : "kernels: all checks passed\n", failures);
   return failures ? 1 : 0;
