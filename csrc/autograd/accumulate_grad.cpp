@@ -1,6 +1,8 @@
 // AccumulateGrad: how a gradient gets into a leaf's .grad.
 #include "autograd/accumulate_grad.h"
 
+#include <algorithm>
+
 #include "autograd/engine.h"
 
 namespace tp {
@@ -27,6 +29,31 @@ bool adds_in_place(const TensorRef& grad, const Storage& g) {
       !s.block()->read_only;
 }
 
+/// A gradient is moved in only when nobody else sees its memory and it is laid out as the leaf is.
+bool moves_in(const Storage& g, const Storage& like) {
+  if (!g.unique() || !g.is_dense()) return false;
+  if (g.is_contiguous() && like.is_contiguous()) return true;
+  return g.strides() == like.strides() || !like.is_dense();
+}
+
+/// A copy with the strides of `like`, so that adding to it and updating the leaf walk memory in one order.
+Storage copy_laid_out_as(const Storage& like, const Storage& g) {
+  if (like.is_contiguous() || !like.is_dense() || !(g.sizes() == like.sizes())) return engine_ops.clone(g);
+  const int n = like.dim();
+  Dims order(n, 0);
+  for (int i = 0; i < n; ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return like.stride(int(a)) > like.stride(int(b)); });
+  Shape sizes(n, 0);
+  Strides strides(n, 0);
+  for (int i = 0; i < n; ++i) {
+    sizes[i] = g.size(int(order[i]));
+    strides[i] = g.stride(int(order[i]));
+  }
+  const Storage copy = engine_ops.clone(g.with_geometry(std::move(sizes), std::move(strides), g.offset()));
+  return copy.with_geometry(like.sizes(), like.strides(), copy.offset());
+}
+
 }  // namespace
 
 void accumulate_plain(const TensorRef& t, Storage g) {
@@ -34,7 +61,7 @@ void accumulate_plain(const TensorRef& t, Storage g) {
   if (wanted_dtype(t, dtype) && g.dtype() != dtype) g = engine_ops.cast(g, dtype);
   AutogradMeta& m = t->ensure_meta();
   if (!m.grad) {
-    if (!g.unique() || !g.is_dense()) g = engine_ops.clone(g);
+    if (!moves_in(g, t->storage())) g = copy_laid_out_as(t->storage(), g);
     m.grad = TensorImpl::make(std::move(g));
   } else if (adds_in_place(m.grad, g)) {
     engine_ops.add_inplace(m.grad->storage(), g);

@@ -1,5 +1,5 @@
-"""Tools around training: checkpoint."""
+"""Tools around training: checkpoint, and the handle of hooks."""
 
-from . import checkpoint
+from . import checkpoint, hooks
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "hooks"]

@@ -344,7 +344,7 @@ def test_handle() -> None:
     assert seen == [1, 2]
     again = pickle.loads(pickle.dumps(handle))
     again.remove()
-    assert type(handle).next_id > 0
+    assert again.next_id > 0
 
 
 @row("1.backward")
