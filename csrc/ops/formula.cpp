@@ -6,18 +6,26 @@
 namespace tp::ops {
 
 Storage number_storage(const Scalar& value) {
-  Storage s = empty({}, value.dtype());
-  switch (s.dtype()) {
-    case Dtype::Bool: *s.data<std::uint8_t>() = value.to_bool(); break;
-    case Dtype::I64: *s.data<std::int64_t>() = value.to_int(); break;
-    case Dtype::F64: *s.data<double>() = value.to_double(); break;
-    case Dtype::C128: s.data<double>()[0] = value.to_double(), s.data<double>()[1] = value.imag(); break;
-    case Dtype::C64: s.data<float>()[0] = float(value.to_double()), s.data<float>()[1] = float(value.imag()); break;
-    case Dtype::F32: *s.data<float>() = float(value.to_double()); break;
-    default: {  // a 16-bit default dtype: the number keeps its digits, promotion goes by the category alone
-      s = empty({}, Dtype::F32);
-      *s.data<float>() = float(value.to_double());
-    }
+  // A number keeps all its digits (0.1 times a float64 tensor is exact): promotion goes by its category alone.
+  Storage s;
+  switch (value.category()) {
+    case Category::Bool:
+      s = empty({}, Dtype::Bool);
+      *s.data<std::uint8_t>() = value.to_bool();
+      break;
+    case Category::Integer:
+      s = empty({}, Dtype::I64);
+      *s.data<std::int64_t>() = value.to_int();
+      break;
+    case Category::Float:
+      s = empty({}, Dtype::F64);
+      *s.data<double>() = value.to_double();
+      break;
+    case Category::Complex:
+      s = empty({}, Dtype::C128);
+      s.data<double>()[0] = value.to_double();
+      s.data<double>()[1] = value.imag();
+      break;
   }
   s.set_wrapped_number(true);
   return s;

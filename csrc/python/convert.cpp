@@ -64,9 +64,9 @@ TensorRef wrapped_number(PyObject* o) {
   // Never marked as an inference tensor, since it may be used again outside.
   static TensorRef last[2];
   const Scalar v = scalar_from(o);
-  const Dtype d = v.dtype();
-  if (TP_UNLIKELY(d != Dtype::I64 && d != Dtype::F32 && d != Dtype::F64))
+  if (TP_UNLIKELY(v.category() != Category::Integer && v.category() != Category::Float))
     return TensorImpl::make(ops::number_storage(v));
+  const Dtype d = v.category() == Category::Integer ? Dtype::I64 : Dtype::F64;
   TensorRef& t = last[d == Dtype::I64];
   if (t && t->use_count() == 1 && t->dtype() == d && t->storage().unique() && !t->host_object && !t->meta()) {
     write_element(t->storage().raw(), d, v);

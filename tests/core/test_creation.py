@@ -98,3 +98,13 @@ def test_frombuffer() -> None:
         tp.frombuffer(b, dtype=tp.int32, count=5)
     with pytest.raises(ValueError, match="multiple"):
         tp.frombuffer(b"abc", dtype=tp.int16)
+
+
+def test_a_python_number_keeps_its_digits():
+    a = tp.tensor([1.0], dtype=tp.float64)
+    assert (a * 0.1).item() == 0.1 and (a + 0.1).item() == 1.1 and (0.1 - a).item() == 0.1 - 1
+    assert (a * 0.1j).item() == 0.1j
+    assert (tp.ones(1) * 0.1).dtype == tp.float32 and (tp.ones(1, dtype=tp.int64) * 0.1).dtype == tp.float32
+    x = tp.tensor([2.0], dtype=tp.float64, requires_grad=True)
+    (g,) = tp.autograd.grad((x * 0.1).sum(), x, create_graph=True)
+    assert g.item() == 0.1
