@@ -12,7 +12,7 @@ TP_API Storage cast(const OpSchema& op, const Storage& input, Dtype dtype);
 // kernel: clone
 TP_API Storage clone(const OpSchema& op, const Storage& input);
 /// The input itself when it is row-major already.
-// kernel: contiguous (internal)
+// kernel: contiguous
 TP_API Storage contiguous(const OpSchema& op, const Storage& input);
 /// Fresh memory with input's sizes and dtype and src's values, broadcast and cast.
 // kernel: copy

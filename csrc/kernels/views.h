@@ -85,13 +85,13 @@ TP_API std::vector<Storage> tensor_split_indices(const OpSchema& op, const Stora
                                                  std::int64_t dim);
 
 // ---- complex parts
-// kernel: real (internal)
+// kernel: real
 TP_API Storage real(const OpSchema& op, const Storage& input);
 // kernel: imag (internal)
 TP_API Storage imag(const OpSchema& op, const Storage& input);
-// kernel: view_as_real (internal)
+// kernel: view_as_real
 TP_API Storage view_as_real(const OpSchema& op, const Storage& input);
-// kernel: view_as_complex (internal)
+// kernel: view_as_complex
 TP_API Storage view_as_complex(const OpSchema& op, const Storage& input);
 
 // ---- a copy of `input` with the part a view names replaced by `src`
