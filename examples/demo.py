@@ -41,8 +41,11 @@ def new_entry(variant: Variant, expr: str) -> subprocess.CompletedProcess[str]:
     return variant.codegen(*command, capture=True) if "like:" in made.stderr else made
 
 
-def indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.rstrip().splitlines())
+def indented(text: str, most: int | None = None) -> str:
+    lines = text.rstrip().splitlines()
+    if most is not None and len(lines) > most:
+        lines = [*lines[:most], f"... {len(lines) - most} more lines"]
+    return "\n".join("    " + line for line in lines)
 
 
 def generated_files(variant: Variant) -> dict[str, bytes]:
@@ -68,7 +71,7 @@ def main(expr: str) -> int:
 
     step(2, "The generator explains what it derives from the entry")
     explained = variant.codegen("explain", "activation", capture=True)
-    print(indented(explained.stdout + explained.stderr), flush=True)
+    print(indented(explained.stdout + explained.stderr, most=60), flush=True)
     if explained.returncode:
         return explained.returncode
 
