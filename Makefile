@@ -77,7 +77,7 @@ format:  ## format C++ and fix what ruff can
 	@ruff check --fix .
 
 # ---- check -----------------------------------------------------------------------------------------------------------
-.PHONY: lint test test-cpp test-all sanitize mutants
+.PHONY: lint test pytest test-cpp test-all sanitize mutants
 lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includes and imports
 	ruff check --no-cache .
 	@$(PY) tools/dev_site.py build/lint/site
@@ -88,7 +88,10 @@ lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includ
 
 test: doctor lint install  ## everything a change must pass, on a fresh machine too; the last line names every skip
 	$(PY) tools/stubtest.py
-	@$(call PYTEST,600) -n $(JOBS) $(TEST_PATHS)
+	@$(MAKE) pytest
+
+pytest:  ## the tests alone, on the package that is installed; TESTS='/some/path -k name' for some of them
+	@$(call PYTEST,600) -n $(JOBS) $(or $(TESTS),$(TEST_PATHS))
 
 test-cpp: dev  ## build and run the C++ test programs of tests/core
 	@$(LOCK) cmake --build build/dev --target cpp_tests
