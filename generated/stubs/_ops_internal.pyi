@@ -225,7 +225,7 @@ def select_backward(grad: Tensor, size: Sequence[int] | int, dim: int, index: in
     """One row laid into zeros of the given size."""
 
 def sgn_backward(grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
-    """Gradient of the sign function."""
+    """Gradient of the sign of complex numbers."""
 
 def slice_backward(grad: Tensor, size: Sequence[int] | int, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A slice laid into zeros of the given size."""

@@ -1036,7 +1036,7 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = where(exponent == 0, 0, exponent * input**(exponent - 1))\n"
-     "  d exponent = where(input == 0 and real(exponent) >= 0, 0, out * log(input))\n"
+     "  d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, exponent = 1, d_input = 1, d_exponent = 0"},
@@ -1508,7 +1508,7 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  d input = where(exponent == 0, 0, exponent * input**(exponent - 1))\n"
-     "  d exponent = where(input == 0 and real(exponent) >= 0, 0, out * log(input))\n"
+     "  d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))\n"
      "\n"
      "Special values:\n"
      "  input = 0, exponent = 1, d_input = 1, d_exponent = 0"},

@@ -732,7 +732,7 @@ PyMethodDef functions_internal[] = {
      "sgn_backward(grad, input, output)\n"
      "--\n"
      "\n"
-     "Gradient of the sign function.\n"
+     "Gradient of the sign of complex numbers.\n"
      "\n"
      "Args:\n"
      "  grad: Tensor\n"

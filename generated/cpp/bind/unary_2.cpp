@@ -836,7 +836,7 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = sgn_backward(g, input, out)"},
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
     {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid(input)\n"
      "--\n"
@@ -1252,7 +1252,7 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = sgn_backward(g, input, out)"},
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
     {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
      "sgn_($self)\n"
      "--\n"

@@ -496,7 +496,7 @@ void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       exponent[i] * m::pow(input[i], exponent[i] - T(1)))), g[i]);
 }
 
-// pow, gradient of exponent: strong_mul(conj(where(input == 0 and real(exponent) >= 0, 0, out * log(input))), g)
+// pow, gradient of exponent: strong_mul(conj(where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))), g)
 template <class T>
 void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -504,10 +504,9 @@ void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* exponent = reinterpret_cast<const T*>(data[3]);
   const T* out = reinterpret_cast<const T*>(data[4]);
-  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] ==
-      T(0)) & (m::real(exponent[i]) >= R(0)), T(0), out[i] * m::log(input[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] == T(0)) & ((out[i] ==
+      T(0)) | (exponent[i] == T(0))), T(0), out[i] * m::log(input[i]))), g[i]);
 }
 
 // remainder: out = input % other
@@ -697,7 +696,7 @@ extern const LoopSet binary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
     {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},
     {{nullptr, remainder<std::int32_t>, remainder<std::int64_t>, remainder<std::uint64_t>, remainder<float>, remainder<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, remainder_vjp_other<float>, remainder_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, squared_difference<float>, squared_difference<double>, nullptr, nullptr}},

@@ -101,8 +101,6 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage real(const Storage& input);
-TensorRef real(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage sigmoid(const Storage& input);
@@ -1717,7 +1715,7 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
 // pow(Tensor input, Tensor exponent) -> Tensor out
 //   out = input ** exponent
 //   d input = where(exponent == 0, 0, exponent * input**(exponent - 1))
-//   d exponent = where(input == 0 and real(exponent) >= 0, 0, out * log(input))
+//   d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))
 //   saves: input, exponent, out
 
 namespace {
@@ -1731,11 +1729,11 @@ TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const Ten
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))))), g);
 }
 
-TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& exponent,
-    const TensorRef& out) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(real(exponent),
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))),
-      g);
+TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
+    const TensorRef& exponent) {
+  return strong_mul(conj_of(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
+      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
+      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
 }
 
 TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, const TensorRef& t) {
@@ -1744,11 +1742,11 @@ TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, c
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), t);
 }
 
-TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& exponent, const TensorRef& out,
+TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& out, const TensorRef& exponent,
     const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), ge(real(exponent),
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))),
-      t);
+  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
+      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
+      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))), t);
 }
 
 void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
@@ -1757,8 +1755,8 @@ void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorR
     sum = plus(std::move(sum), pow_tangent_input(wiring::primal(exponent), wiring::primal(input),
         wiring::tangent(input)));
   if (wiring::tangent(exponent))
-    sum = plus(std::move(sum), pow_tangent_exponent(wiring::primal(input), wiring::primal(exponent),
-        wiring::primal(out), wiring::tangent(exponent)));
+    sum = plus(std::move(sum), pow_tangent_exponent(wiring::primal(input), wiring::primal(out),
+        wiring::primal(exponent), wiring::tangent(exponent)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1835,7 +1833,7 @@ GraphGradVec PowBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 0))
     grads[0] = fit(pow_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(pow_vjp_exponent(g, saved_tensor(0), saved_tensor(1), saved_tensor(2)), input_shape(1),
+    grads[1] = fit(pow_vjp_exponent(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(1),
         input_dtype(1));
   return grads;
 }

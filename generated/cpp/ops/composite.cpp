@@ -549,7 +549,7 @@ TensorRef reshape_as(const TensorRef& input, const TensorRef& other) {
 // sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
 //   r = abs(input)
 //   across = grad - real(grad * conj(output)) * output
-//   out = where(r == 0, 0, across / r) if is_complex(dtype(input)) else zeros_like(grad)
+//   out = where(r == 0, 0, across / r)
 
 namespace {
 constexpr OpSchema kSgnBackwardSchema{"sgn_backward",
@@ -559,8 +559,7 @@ template <class V>
 V sgn_backward_compose(const V& grad, const V& input, const V& output) {
   const auto r = abs(input);
   const auto across = sub(grad, mul(real(mul(grad, conj(output))), output), Scalar(1));
-  return (is_complex(dtype(input)) ? where(eq(r, number<V>(Scalar(std::int64_t(0)))),
-      number<V>(Scalar(std::int64_t(0))), div(across, r)) : zeros_like(grad, std::nullopt));
+  return where(eq(r, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), div(across, r));
 }
 }  // namespace
 

@@ -88,6 +88,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // log10(Tensor input) -> Tensor out
 //   out = log10(input)
@@ -886,14 +888,16 @@ GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 // sgn(Tensor input) -> Tensor out
 //   out = sgn(input)
-//   vjp input = sgn_backward(g, input, out)
+//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
 //   saves: input, out
 
 namespace {
 constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
 
 template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) { return sgn_backward(g, input, out); }
+V sgn_vjp_input(const V& g, const V& input, const V& out) {
+  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
+}
 
 void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
