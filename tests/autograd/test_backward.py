@@ -121,7 +121,7 @@ def test_allow_unused() -> None:
     y = x * 2
     assert grad(y, [x, other], allow_unused=True, retain_graph=True)[1] is None
     for flag in (None, False):
-        with pytest.raises(RuntimeError, match="at index 1 appears to not have been used|appears to not have been used"):
+        with pytest.raises(RuntimeError, match="appears to not have been used"):
             grad(y, [x, other], allow_unused=flag, retain_graph=True)
 
 
