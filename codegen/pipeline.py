@@ -41,10 +41,10 @@ def checked(
 
 def outputs(file: OpFile) -> Mapping[str, str]:
     """Path under --out -> text, of every generated file."""
-    from .plan import plan
+    from .plan import base_of, plan
     from .render import render
 
-    return render(plan(file))
+    return render(plan(file, base=base_of(file)))
 
 
 def renders(file: OpFile) -> Callable[[Entry], bool]:

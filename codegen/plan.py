@@ -18,6 +18,7 @@ from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
 from .plan_terms import Ops, TermError, Terms, Use, Value
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
+from .resolve import load
 
 SHARD_SIZE = 40
 
@@ -56,6 +57,15 @@ def declared_kernels(path: str) -> dict[str, str]:
         return {}
     found = markers.scan(root).kernels
     return {name: where.rpartition(":")[0].removeprefix("csrc/") for name, where in found.items()}
+
+
+def base_of(file: OpFile) -> OpFile | None:
+    """The project's own ops, which the formulas of an op pack call; None for the project itself."""
+    if (Path(file.path).resolve().parent / "csrc").is_dir():
+        return None
+    here = Path(__file__).resolve().parent
+    found = next((p for p in (here / "ops.yaml", here.parent / "ops.yaml") if p.is_file()), None)
+    return load(str(found))[0] if found else None
 
 
 def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | None = None) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .cpp_types import string_literal
 from .model import OpFile
+from .plan import base_of
 from .plan import plan as make_plan
 from .plan_bind import plan_bindings
 from .plan_docs import page
@@ -136,7 +137,7 @@ def cpp(plan: Plan) -> dict[str, str]:
 
 def code_of(file: OpFile, op: str) -> dict[str, str]:
     """The C++ of one op: section -> text."""
-    plan = make_plan(file)
+    plan = make_plan(file, base=base_of(file))
     shard = next(s for s in plan.shards if op in s.ops)
     one = replace(shard, overloads=tuple(o for o in shard.overloads if o.op == op), ops=(op,))
     out = {}
