@@ -9,9 +9,9 @@ namespace {
 
 bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o); }
 
-// Numbers of NumPy that are not Python's keep their dtype.
+// Numbers of NumPy keep their dtype, as in PyTorch.
 Dtype number_dtype(PyObject* o, Number k) {
-  if (!std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) && !PyFloat_Check(o) && !PyComplex_Check(o)) {
+  if (!std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6)) {
     Dtype d;
     if (dtype_from(reinterpret_cast<PyObject*>(Py_TYPE(o)), &d)) return d;
   }

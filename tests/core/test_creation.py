@@ -108,3 +108,8 @@ def test_a_python_number_keeps_its_digits():
     x = tp.tensor([2.0], dtype=tp.float64, requires_grad=True)
     (g,) = tp.autograd.grad((x * 0.1).sum(), x, create_graph=True)
     assert g.item() == 0.1
+
+
+def test_numpy_scalars_keep_their_dtype():
+    assert tp.tensor(np.float64(0.5)).dtype == tp.float64 and tp.tensor([np.float64(1.0)]).dtype == tp.float64
+    assert tp.tensor(np.complex128(1j)).dtype == tp.complex128 and tp.tensor(np.int32(3)).dtype == tp.int32
