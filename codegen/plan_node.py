@@ -114,8 +114,21 @@ class NodePlanner(Formulas):
         else:
             lines.append(f"wiring::attach({out}, std::move(node));")
         # An output is saved under its own node, which it has only now.
-        lines += [f"back.save({k}, {C.cpp_name(n)});" for k, n in enumerate(s.tensors) if self.is_result(n)]
+        for k, n in enumerate(s.tensors):
+            if self.is_result(n):
+                lines.append(f"{self.result_guard(n, 'back.')}back.save({k}, {C.cpp_name(n)});")
         return lines
+
+    def result_guard(self, n: str, node: str) -> str:
+        """The test under which a gradient that reads result n can be asked for; empty where always.
+
+        The node's edges tell, not requires_grad: an in-place op has changed that of its first argument by now.
+        """
+        readers = self.slots.users[n]
+        if self.x.list_node or readers == {a.name for a in self.x.recorded}:
+            return ""
+        edges = [f"{node}next_edges()[{i}].node" for i, a in enumerate(self.x.singles) if a.name in readers]
+        return f"if ({' || '.join(edges)}) " if edges else ""
 
     def list_edges(self, recorded: set[str]) -> list[str]:
         lines = []
@@ -157,7 +170,13 @@ class NodePlanner(Formulas):
 
     def after_inplace(self) -> list[str]:
         first = C.cpp_name(self.x.sig.args[0].name)
-        return [f"if (node) node->save({k}, {first});" for k, n in enumerate(self.slots.tensors) if self.is_result(n)]
+        lines = []
+        for k, n in enumerate(self.slots.tensors):
+            if self.is_result(n):
+                guard = self.result_guard(n, "node->").removeprefix("if (").removesuffix(") ")
+                test = f"node && ({guard})" if " || " in guard else f"node && {guard}" if guard else "node"
+                lines.append(f"if ({test}) node->save({k}, {first});")
+        return lines
 
     # ---- apply ----
 

@@ -1,4 +1,4 @@
-"""Comparisons that answer with one bool. Knows no op but isclose, eq and the reduction all."""
+"""Comparisons that answer with one bool. Knows nothing of history: they compare values."""
 
 from __future__ import annotations
 

@@ -117,7 +117,9 @@ TensorRef SavedValue::tensor(const Node& node, const char* slot, const Edge& edg
     const Storage& value = get(node, slot);
     check(node, slot);
     if (TP_UNLIKELY(e && e->subclass)) return e->subclass;
-    if (TensorRef leaf = leaf_of_edge(edge); leaf && leaf->storage().same_view(value)) return leaf;
+    // A dual's gradient goes straight to its leaf, which carries no tangent: the leaf is not what was saved.
+    if (!(e && e->tangent))
+      if (TensorRef leaf = leaf_of_edge(edge); leaf && leaf->storage().same_view(value)) return leaf;
     memory = value;
   }
   TensorRef t = TensorImpl::make(std::move(memory));

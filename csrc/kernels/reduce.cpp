@@ -127,7 +127,7 @@ Storage truth(const OpSchema& op, const Storage& input, const Dims& dim, bool ke
 Storage spread(const OpSchema& op, const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
                bool keepdim, bool root) {
   if (TP_UNLIKELY(is_integral(input.dtype())))
-    type_error(op.name, ": needs a floating-point or complex tensor, got ", dtype_name(input.dtype()));
+    runtime_error(op.name, ": needs a floating-point or complex tensor, got ", dtype_name(input.dtype()));
   const Dims dims = wrap_dims(op.name, dim, input.dim());
   FoldCall call{};
   call.param = correction.to_double();
@@ -158,8 +158,8 @@ Storage nansum(const OpSchema& op, const Storage& input, const Dims& dim, bool k
 Storage mean(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   const Dtype out = dtype.value_or(input.dtype());
   if (TP_UNLIKELY(is_integral(out)))
-    type_error(op.name, ": needs a floating-point or complex dtype, got ", dtype_name(out),
-               "; pass dtype=float32 or convert the input first");
+    runtime_error(op.name, ": needs a floating-point or complex dtype, got ", dtype_name(out),
+                  "; pass dtype=float32 or convert the input first");
   return total(input, wrap_dims(op.name, dim, input.dim()), keepdim, out, Total::Mean);
 }
 
@@ -228,7 +228,7 @@ Storage logsumexp(const OpSchema& op, const Storage& input, const Dims& dim, boo
 Storage vector_norm(const OpSchema& op, const Storage& given, const Scalar& ord, const Dims& dim, bool keepdim,
                     std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(is_integral(given.dtype()) && !dtype))
-    type_error(op.name, ": needs a floating-point or complex tensor, got ", dtype_name(given.dtype()));
+    runtime_error(op.name, ": needs a floating-point or complex tensor, got ", dtype_name(given.dtype()));
   if (TP_UNLIKELY(ord.is_complex())) type_error(op.name, ": ord must be a real number");
   Storage input = dtype ? cast(given, *dtype) : given;
   const Dims dims = wrap_dims(op.name, dim, input.dim());

@@ -63,7 +63,13 @@ void check_writable(const OpSchema& schema, const TensorRef& t) {
 void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record) {
   check_writable(schema, t);
   t->clear_reshaped();
-  if (!will_record) return;
+  if (!will_record) {
+    // Its base has a history that this change would have to enter, and a view made under no_grad has no way there.
+    if (TP_UNLIKELY(t->is_view()) && modes::grad_enabled() && t->meta()->view->kind == ViewKind::NoGradMode &&
+        t->meta()->view->base->requires_grad())
+      raise_view_kind(t, false);
+    return;
+  }
   if (!is_differentiable(t->dtype()))
     runtime_error(schema.name, "_: the result requires grad and cannot be written into a tensor of ",
                   dtype_name(t->dtype()));

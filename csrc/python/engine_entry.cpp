@@ -95,9 +95,6 @@ void check_seed(const char* op, const Roots& r, std::size_t i, const TensorRef& 
                   "Mismatch in dtype: grad_output[",
                   i, "] has a dtype of ", dtype_name(seed->dtype()), " and output[", i, "] has a dtype of ",
                   dtype_name(like.dtype()), ".");
-  if (!is_differentiable(seed->dtype()))
-    runtime_error(op, ": grad_output[", i, "] must be of a floating-point or complex dtype, not ",
-                  dtype_name(seed->dtype()));
 }
 
 void add_seeds(const char* op, Roots& r, PyObject* gradients) {
@@ -172,10 +169,15 @@ void refuse_in_transform(const char* op) {
 // ---- the pass that runs on this thread, as Python sees it ------------------------------------------------------------
 class PassScope {
  public:
-  explicit PassScope(std::span<const Edge> roots) : roots_(roots), id_(++last_id), outer_(current) { current = this; }
+  PassScope(std::span<const Edge> roots, bool fills_leaves)
+      : roots_(roots), id_(++last_id), outer_(current), fills_leaves_(fills_leaves) {
+    current = this;
+  }
   ~PassScope() { current = outer_; }
   PassScope(const PassScope&) = delete;
   std::uint64_t id() const { return id_; }
+  /// backward() without inputs=: every leaf that is reached gets its .grad.
+  bool fills_leaves() const { return fills_leaves_; }
   /// Whether a gradient may reach `n`: the graph is walked once, when somebody first asks.
   bool reaches(Node* n) {
     if (!walked_) {
@@ -200,6 +202,7 @@ class PassScope {
   std::span<const Edge> roots_;
   std::uint64_t id_;
   PassScope* outer_;
+  bool fills_leaves_;
   bool walked_ = false;
   std::unordered_set<Node*> reached_;
 };
@@ -274,7 +277,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     if (inputs.edges.empty()) value_error("grad: inputs cannot be empty");
     add_seeds("grad", roots, a[kGradOutputs]);
 
-    PassScope scope(view(roots.edges));
+    PassScope scope(view(roots.edges), false);
     std::vector<TensorRef> result = Engine::run({.roots = view(roots.edges),
                                                  .seeds = view(roots.seeds),
                                                  .root_tensors = view(roots.tensors),
@@ -357,6 +360,9 @@ PyObject* pass_runs(PyObject*, PyObject* o) {
     return PyBool_FromLong(PassScope::current && n && PassScope::current->reaches(n.get()));
   });
 }
+PyObject* pass_fills_leaves(PyObject*, PyObject*) {
+  return PyBool_FromLong(PassScope::current && PassScope::current->fills_leaves());
+}
 PyObject* current_node(PyObject*, PyObject*) {
   return guarded([&] { return wrap_node(const_cast<Node*>(Engine::current_node())); });
 }
@@ -374,7 +380,7 @@ PyMethodDef functions[] = {
      "left alone."},
     {"_pass_id", pass_id, METH_NOARGS, nullptr},
     {"_pass_runs", pass_runs, METH_O, nullptr},
-    {"_in_backward", engine_running, METH_NOARGS, nullptr},
+    {"_pass_fills_leaves", pass_fills_leaves, METH_NOARGS, nullptr},
     {"_engine_running", engine_running, METH_NOARGS,
      "_engine_running()\n--\n\nWhether a backward pass runs on this thread."},
     {"_queue_callback", queue_callback, METH_O,
@@ -412,7 +418,7 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
   if (roots.edges.size() == 0) Py_RETURN_NONE;
-  PassScope scope(view(roots.edges));
+  PassScope scope(view(roots.edges), wanted.edges.empty());
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),
                .root_tensors = view(roots.tensors),

@@ -206,12 +206,18 @@ PyMethodDef saved_methods[] = {
 PyObject* saved_attribute(PyObject* self, const char* name) {
   const bool raw = !std::strncmp(name, "_raw_saved_", 11);
   if (!raw && std::strncmp(name, "_saved_", 7) != 0) return nullptr;
-  const std::string_view slot = name + (raw ? 11 : 7);
+  std::string_view slot = name + (raw ? 11 : 7);
   Node* n = as_node(self)->node;
   if (!n) return nullptr;
   std::vector<std::size_t> found;
   for (std::size_t k = 0; k < n->saved_count(); ++k)
     if (n->saved_at(k).name == slot) found.push_back(k);
+  if (found.empty()) {
+    // The names PyTorch gives them in its documentation.
+    slot = slot == "self" ? "input" : slot == "result" ? "out" : "";
+    for (std::size_t k = 0; k < n->saved_count(); ++k)
+      if (n->saved_at(k).name == slot) found.push_back(k);
+  }
   if (found.empty()) return nullptr;
   const auto one = [&](std::size_t k) -> PyObject* {
     if (!raw) return wrap(saved_value(*n, k));

@@ -220,6 +220,15 @@ def jacobian(
     return _unwrap(result, out_tuple)
 
 
+def _requiring(x: Any) -> Any:
+    """The same value as a tensor that requires grad; a tangent, which detach() would drop, stays with it."""
+    from . import forward_ad as fwad
+
+    primal, tangent = fwad.unpack_dual(x)
+    fresh = primal.detach().requires_grad_(True)
+    return fresh if tangent is None else fwad.make_dual(fresh, tangent)
+
+
 def hessian(
     func: Callable[..., Any],
     inputs: Tensors,
@@ -235,7 +244,7 @@ def hessian(
         _, ys = _as_tuple(func(*xs), "hessian", "the output of func")
         if len(ys) != 1 or ys[0].numel() != 1:
             raise RuntimeError("hessian: func must return a single one-element Tensor")
-        inner = tuple(x if x.requires_grad else x.detach().requires_grad_(True) for x in xs)
+        inner = tuple(x if x.requires_grad else _requiring(x) for x in xs)
         if any(a is not b for a, b in zip(inner, xs, strict=True)):
             _, ys = _as_tuple(func(*inner), "hessian", "the output of func")
         _check_outputs(ys, strict, "hessian")

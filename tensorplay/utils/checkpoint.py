@@ -199,7 +199,7 @@ class _CheckpointFunction(tp.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if not tp._C._in_backward():
+        if not tp._C._pass_fills_leaves():
             raise RuntimeError(
                 "checkpoint with use_reentrant=True does not work with autograd.grad() or inputs=; "
                 "use use_reentrant=False"

@@ -1,0 +1,128 @@
+"""Section 6 of the autograd checklist: forward mode."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import pytest
+
+tp = importlib.import_module(os.environ.get("TENSORPLAY_TEST_MODULE", "tensorplay"))
+fw = tp.autograd.forward_ad
+row = pytest.mark.row
+F64 = tp.float64
+
+
+def const(*values):
+    return tp.tensor(values, dtype=F64)
+
+
+def leaf(*values):
+    return tp.tensor(values, dtype=F64, requires_grad=True)
+
+
+@row("6.dual_level")
+def test_dual_level() -> None:
+    with fw.dual_level():
+        x = fw.make_dual(const(2.0), const(3.0))
+        with pytest.raises(RuntimeError), fw.dual_level():
+            pass
+        assert fw.unpack_dual(x * x).tangent.item() == 12.0
+    with fw.dual_level():
+        assert fw.unpack_dual(x).tangent is None
+    level = fw.enter_dual_level()
+    with pytest.raises(RuntimeError):
+        fw.exit_dual_level(level=level + 1)
+    fw.exit_dual_level(level=level)
+    with pytest.raises(RuntimeError):
+        fw.exit_dual_level()
+
+
+@row("6.make_dual")
+def test_make_dual() -> None:
+    x, t = leaf(2.0, 3.0), const(1.0, 10.0)
+    with pytest.raises(RuntimeError, match="level"):
+        fw.make_dual(x, t)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        assert d.data_ptr() == x.data_ptr() and d is not x and fw.unpack_dual(x).tangent is None
+        y = (d * d).sum()
+        y.backward()
+        assert x.grad.tolist() == [4.0, 6.0] and fw.unpack_dual(y).tangent.item() == 64.0
+        for primal, tangent in ((tp.tensor([1, 2]), t), (x, tp.tensor([1, 2]))):
+            with pytest.raises(ValueError, match="floating point or complex"):
+                fw.make_dual(primal, tangent)
+        with pytest.raises(RuntimeError, match="size"):
+            fw.make_dual(x, const(1.0))
+        m = fw.make_dual(tp.ones(2, 3, dtype=F64), tp.ones(3, 2, dtype=F64).t())
+        assert fw.unpack_dual(m * 2).tangent.tolist() == [[2.0] * 3] * 2
+        v = leaf(1.0, 1.0)
+        out = fw.unpack_dual(fw.make_dual(const(2.0, 3.0), v) ** 2).tangent
+        assert tp.autograd.grad(out.sum(), v)[0].tolist() == [4.0, 6.0]
+
+
+@row("6.unpack_dual")
+def test_unpack_dual() -> None:
+    x, t = const(2.0), const(3.0)
+    outside = fw.unpack_dual(x)
+    assert outside.primal.tolist() == [2.0] and outside.tangent is None
+    with fw.dual_level():
+        pair = fw.unpack_dual(fw.make_dual(x, t))
+        assert type(pair).__name__ == "UnpackedDualTensor" and pair.tangent.tolist() == [3.0]
+        assert fw.unpack_dual(pair.primal).tangent is None
+        primal, tangent = fw.unpack_dual(x)
+        assert primal.tolist() == [2.0] and tangent is None
+        with tp.no_grad():
+            assert fw.unpack_dual(fw.make_dual(x, t) * 2).tangent.tolist() == [6.0]
+
+
+@row("6.propagation rules")
+@pytest.mark.parametrize(
+    ("f", "want"),
+    [
+        (lambda x: x.exp(), lambda x, t: x.exp() * t),
+        (lambda x: x.sum(), lambda x, t: t.sum()),
+        (lambda x: x[1:], lambda x, t: t[1:]),
+        (lambda x: x.flip(0) * x, lambda x, t: t.flip(0) * x + x.flip(0) * t),
+        (lambda x: tp.cat([x, x * x]), lambda x, t: tp.cat([t, 2 * x * t])),
+        (lambda x: x.clone().mul_(x), lambda x, t: 2 * x * t),
+        (lambda x: tp.where(x > 1.5, x * x, -x), lambda x, t: tp.where(x > 1.5, 2 * x * t, -t)),
+        (lambda x: x.cumsum(0), lambda x, t: t.cumsum(0)),
+        (lambda x: x @ x, lambda x, t: 2 * (x @ t)),
+        (lambda x: x.max(), lambda x, t: t[1]),
+    ],
+)
+def test_propagation(f, want) -> None:
+    x, t = const(1.0, 3.0), const(0.5, -2.0)
+    with fw.dual_level():
+        out = fw.unpack_dual(f(fw.make_dual(x, t)))
+        assert out.tangent.tolist() == want(x, t).tolist()
+
+
+@row("6.propagation rules")
+def test_propagation_in_place_and_views() -> None:
+    x, t = const(1.0, 3.0), const(0.5, -2.0)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        base = d.clone()
+        view = base[1:]
+        view.mul_(10)
+        assert fw.unpack_dual(base).tangent.tolist() == [0.5, -20.0]
+        base.add_(d)
+        assert fw.unpack_dual(view).tangent.tolist() == [-22.0]
+        plain = tp.zeros(2, dtype=F64)
+        plain[:1] = d[1]
+        assert fw.unpack_dual(plain).tangent.tolist() == [-2.0, 0.0]
+        assert fw.unpack_dual(d > 1).tangent is None
+        assert fw.unpack_dual(d.argmax()).tangent is None
+        assert fw.unpack_dual(d * const(2.0, 2.0)).tangent.tolist() == [1.0, -4.0]
+
+
+@row("6.propagation rules")
+@pytest.mark.parametrize("f", [lambda x: x**3, lambda x: x * x * x, lambda x: x.square() * x])
+def test_forward_over_reverse(f) -> None:
+    x, t = leaf(1.0, 2.0), const(1.0, 10.0)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        (g,) = tp.autograd.grad(f(d).sum(), d, create_graph=True)
+        assert fw.unpack_dual(g).tangent.tolist() == [6.0, 120.0]
