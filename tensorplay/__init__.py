@@ -27,19 +27,33 @@ from . import autograd as autograd  # noqa: E402
 from ._compare import allclose as allclose  # noqa: E402
 from ._compare import equal as equal  # noqa: E402
 
-_LAZY = ("fft", "func", "linalg", "memory", "nn", "random", "special", "testing", "utils", "array_api", "library")
+_LAZY = ("amp", "linalg", "memory", "nn", "random", "special", "testing", "utils")
 _LAZY_NAMES = {
-    "set_printoptions": "_printing", "finfo": "_numeric_limits", "iinfo": "_numeric_limits", "autocast": "amp",
-    "vmap": "func", "save": "_files", "load": "_files",
-}  # fmt: skip
+    "set_printoptions": "_printing",
+    "finfo": "_numeric_limits",
+    "iinfo": "_numeric_limits",
+    "autocast": "amp",
+}
+# Names people look for that this version does not have.
+_ABSENT = {
+    "func": "function transforms",
+    "vmap": "function transforms",
+    "fft": "Fourier transforms",
+    "array_api": "the Array API namespace",
+    "library": "registration of ops from Python",
+    "save": "files of tensors",
+    "load": "files of tensors",
+}
 
 
 def __getattr__(name: str) -> _Any:
     # Loaded when first asked for, so that importing tensorplay takes milliseconds.
     if name in _LAZY_NAMES:
         value = getattr(_importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    elif name in _LAZY or name == "amp":
+    elif name in _LAZY:
         value = _importlib.import_module(f"{__name__}.{name}")
+    elif name in _ABSENT:
+        raise AttributeError(f"module {__name__!r} has no {name!r}: {_ABSENT[name]} are not part of this version")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
