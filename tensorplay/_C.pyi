@@ -294,7 +294,7 @@ def asarray(
     dtype: dtype | None = None,
     device: _Device | None = None,
     copy: builtins.bool | None = None,
-    requires_grad: builtins.bool = False,
+    requires_grad: builtins.bool | None = None,
 ) -> Tensor: ...
 def scalar_tensor(
     s: _Number, *, dtype: dtype | None = None, device: _Device | None = None, requires_grad: builtins.bool = False
