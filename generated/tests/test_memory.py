@@ -78,7 +78,7 @@ OPS = [
         inplace=("zero_",),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.zeros_like", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.zeros_like", kind="name"),
         ],
     ),
     Op(

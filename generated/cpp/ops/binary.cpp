@@ -769,7 +769,7 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
     back.set_input(1, other);
     back.save(0, other);
     wiring::attach(out, std::move(node));
-    back.save(1, out);
+    if (back.next_edges()[1].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
     div_set_tangent(out, input, other);
@@ -792,7 +792,7 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
+  if (node && node->next_edges()[1].node) node->save(1, input);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
@@ -1775,7 +1775,7 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
     back.save(0, input);
     back.save(1, exponent);
     wiring::attach(out, std::move(node));
-    back.save(2, out);
+    if (back.next_edges()[1].node) back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
     pow_set_tangent(out, input, exponent);
@@ -1799,7 +1799,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   }
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(2, input);
+  if (node && node->next_edges()[1].node) node->save(2, input);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }

@@ -351,22 +351,27 @@ TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype) {
 }
 
 // zero(Tensor input) -> Tensor out
-//   out = zeros_like(input)
+//   out = fill(input, 0)
 
 namespace {
 constexpr OpSchema kZeroSchema{"zero", "zero(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V zero_compose(const V& input) { return zeros_like(input, std::nullopt); }
+V zero_compose(const V& input) { return fill(input, number<V>(Scalar(std::int64_t(0)))); }
 }  // namespace
 
 Storage zero(const Storage& input) { return zero_compose<Storage>(input); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
 TensorRef zero_(const TensorRef& input) {
-  wiring::check_inplace(kZeroSchema, input, false);
-  TensorRef result = zero(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kZeroSchema, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(zero(input));
+  TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
-  wiring::finish_inplace(input, NodeRef());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
 

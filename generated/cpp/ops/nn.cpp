@@ -633,8 +633,8 @@ std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorR
     if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
     if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_batch_norm_set_tangent(out, mu, rstd, input, weight, bias, running_mean, running_var, training);
@@ -796,8 +796,8 @@ std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t 
     if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
     if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_group_norm_set_tangent(out, mu, rstd, input, num_groups, weight, bias);
@@ -958,8 +958,8 @@ std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& n
     if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
     if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
+    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_layer_norm_set_tangent(out, mu, rstd, input, normalized_shape, weight, bias);
