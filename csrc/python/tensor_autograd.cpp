@@ -27,14 +27,18 @@ PyObject* retain_grad_method(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* register_hook(PyObject* self, PyObject* hook) {
+PyObject* register_hook(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"input", Kind::Tensor}, {"hook", Kind::Any}};
+  static const Spec spec{"register_hook", "register_hook(Tensor input, callable hook)", params};
   return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
     const TensorRef& t = tensor_of(self);
     if (!t->requires_grad())
       runtime_error("register_hook: cannot register a hook on a tensor that doesn't require gradient");
     Node* node = t->is_leaf() ? static_cast<Node*>(accumulator_of(t)) : grad_fn(t);
     ensure_tracked(self);
-    return add_hook(*node, HookKind::Tensor, t->is_leaf() ? 0 : t->output_nr(), hook);
+    return add_hook(*node, HookKind::Tensor, t->is_leaf() ? 0 : t->output_nr(), a[1]);
   });
 }
 
@@ -93,8 +97,8 @@ PyMethodDef tensor_autograd_methods[] = {
      "requires_grad_($self, /, requires_grad=True)\n--\n\nSets requires_grad and returns the tensor."},
     {"retain_grad", retain_grad_method, METH_NOARGS,
      "retain_grad($self, /)\n--\n\nMakes backward() fill .grad of this non-leaf."},
-    {"register_hook", register_hook, METH_O,
-     "register_hook($self, hook, /)\n--\n\nCalls hook(grad) when the gradient of this tensor is known; may return "
+    {"register_hook", fast(register_hook), METH_FASTCALL | METH_KEYWORDS,
+     "register_hook($self, /, hook)\n--\n\nCalls hook(grad) when the gradient of this tensor is known; may return "
      "another."},
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,
      "register_post_accumulate_grad_hook($self, hook, /)\n--\n\nCalls hook(tensor) after .grad of this leaf was "

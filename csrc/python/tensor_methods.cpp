@@ -259,12 +259,30 @@ PyObject* call_printing(const char* function, PyObject* self) {
     return PyObject_CallOneArg(f.get(), self);
   });
 }
+// Comparisons that answer with one bool are written in Python, over the ops.
+PyObject* compare(const char* name, PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    Owned f = import_attr("tensorplay._compare", name);
+    Owned first(PyTuple_Pack(1, self));
+    Owned all(first ? PySequence_Concat(first.get(), args) : nullptr);
+    if (!f || !all) return nullptr;
+    return PyObject_Call(f.get(), all.get(), kwargs);
+  });
+}
+PyObject* allclose(PyObject* self, PyObject* args, PyObject* kwargs) { return compare("allclose", self, args, kwargs); }
+PyObject* equal(PyObject* self, PyObject* args, PyObject* kwargs) { return compare("equal", self, args, kwargs); }
+
 }  // namespace
 PyObject* tensor_repr(PyObject* self) { return call_printing("tensor_repr", self); }
 // str() of a 0-d tensor prints as its repr does.
 PyObject* tensor_str(PyObject* self) { return PyObject_Repr(self); }
 
 PyMethodDef tensor_methods[] = {
+    {"allclose", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allclose)), METH_VARARGS | METH_KEYWORDS,
+     "allclose($self, /, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n--\n\nWhether all elements are close to "
+     "those of other."},
+    {"equal", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(equal)), METH_VARARGS | METH_KEYWORDS,
+     "equal($self, /, other)\n--\n\nWhether sizes and all elements are those of other."},
     {"size", fast(size), METH_FASTCALL | METH_KEYWORDS,
      "size($self, /, dim=None)\n--\n\nSizes, or the size of one dimension."},
     {"stride", fast(stride), METH_FASTCALL | METH_KEYWORDS, "stride($self, /, dim=None)\n--\n\nStrides in elements."},
