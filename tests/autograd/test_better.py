@@ -239,3 +239,20 @@ def test_saved_output_of_a_dead_tensor() -> None:
     (h,) = grad(g.sum(), x)
     t = math.tanh(0.5)
     assert h.item() == pytest.approx(-2 * t * (1 - t * t))
+
+
+@row("2.create_graph")
+def test_cycles_through_the_graph_are_collected() -> None:
+    x = leaf(1.0, 2.0)
+    (x**3).sum().backward(create_graph=True)  # x, its grad, the graph of that grad, x
+    refs = [weakref.ref(x), weakref.ref(x.grad)]
+    y = leaf(1.0) * 2
+    y.register_hook(lambda g, kept=y: None)
+    refs.append(weakref.ref(y))
+    z = leaf(1.0).exp()
+    with tp.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):  # keeps z with its history
+        z.square()
+    refs.append(weakref.ref(z))
+    del x, y, z
+    gc.collect()
+    assert [r() for r in refs] == [None] * 4
