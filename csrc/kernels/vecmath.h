@@ -17,7 +17,7 @@
 // and gcd, complex functions, and sin, cos, tan without FMA.
 //
 //   vecmath_base.h     classification, selection, rounding, sign, remainders, powi
-//   vecmath_f32.h      float32 exp and log families, tanh, sigmoid, erf
+//   vecmath_f32.h      float32 exp and log families, tanh, sigmoid, erf, erfc
 //   vecmath_f64.h      float64 exp and log families, hyperbolic functions, erf, erfc
 //   vecmath_reduce.h   angles modulo pi/2          vecmath_trig.h     sin ... atan2, hypot, sinc
 //   vecmath_pow.h      pow                         vecmath_special.h  logistic and normal helpers, erfinv

@@ -174,10 +174,15 @@ TP_MATH float log1p(float x) {
 
 // ---- error function --------------------------------------------------------------------------------------------------
 
+namespace detail {
+// erf(t) / t - 1 in s = t^2 for |t| <= 0.925
+TP_MATH float erf_small(float s) {
+  return horner(s, -0x1.387f18p-11f, 0x1.46dc84p-8f, -0x1.b67c66p-6f, 0x1.ce198ap-4f, -0x1.8126e2p-2f, 0x1.06eba6p-3f);
+}
+}  // namespace detail
+
 TP_MATH float erf(float x) {
-  const float a = detail::magnitude(x), t = a > 4.0f ? 4.0f : a, s = t * t;
-  const float small = detail::horner(s, -0x1.387f18p-11f, 0x1.46dc84p-8f, -0x1.b67c66p-6f, 0x1.ce198ap-4f,
-                                     -0x1.8126e2p-2f, 0x1.06eba6p-3f);
+  const float a = detail::magnitude(x), t = a > 4.0f ? 4.0f : a, s = t * t, small = detail::erf_small(s);
   // 1 - 2^q(t) beyond; the power is below 0.2 there, so a short polynomial does.
   const float q = detail::horner(t, 0x1.286906p-12f, -0x1.1fbb32p-8f, 0x1.06b092p-5f, -0x1.33148p-3f, -0x1.d6a93cp-1f,
                                  -0x1.a07bfcp+0f, -0x1.28122p-12f);
@@ -189,9 +194,50 @@ TP_MATH float erf(float x) {
   return detail::with_sign(t < 0.925f ? near_zero : large, x);
 }
 
+namespace detail {
+// a * b = hi + lo, exactly (short of overflow and underflow).
+struct PairF {
+  float hi, lo;
+};
+TP_MATH PairF exact_product(float a, float b) {
+  const float hi = a * b;
+#if TP_HAS_FMA
+  return {hi, TP_FMA(a, b, -hi)};
+#else
+  // Halves of 12 bits, whose products are exact.
+  const float ah = from_bits(to_bits(a) & 0xfffff000u), al = a - ah, bh = from_bits(to_bits(b) & 0xfffff000u);
+  const float bl = b - bh;
+  return {hi, (((ah * bh - hi) + ah * bl) + al * bh) + al * bl};
+#endif
+}
+}  // namespace detail
+
+// exp(-a^2) times a polynomial in (a - 3) / (a + 3) over 1 + 2 a, as in float64. What the square, the polynomial's last
+// sum and the quotient lose goes into one small term.
+TP_MATH float erfc(float x) {
+  const float magnitude = detail::magnitude(x), a = magnitude > 10.1f ? 10.1f : magnitude;
+  const float d = TP_FMA(2.0f, a, 1.0f), d_lost = 2.0f * a - (d - 1.0f);
+  const float both = 1.0f / ((a + 3.0f) * d), u = (a - 3.0f) * (d * both), inverse = (a + 3.0f) * both;
+  const float lead = 0x1.40c522p+0f;
+  const float w = TP_FMA(u,
+                         detail::horner(u, 0x1.26ae46p-15f, -0x1.809b5p-13f, -0x1.85172p-11f, 0x1.ff391ep-10f,
+                                        0x1.4b9b6ap-9f, -0x1.85bc56p-6f, 0x1.17c7fep-4f, -0x1.e88962p-4f,
+                                        0x1.098388p-3f, -0x1.85a18cp-5f, -0x1.15c086p-3f),
+                         0x1.b58cc6p-25f);
+  const float h = lead + w, h_lost = (lead - h) + w, q = h * inverse;
+  const auto [back, back_lost] = detail::exact_product(q, d);
+  const auto [square, square_lost] = detail::exact_product(a, a);
+  const float rest = inverse * (((h - back) - back_lost) + (h_lost - q * d_lost)) - q * square_lost;
+  const auto [n, r, biased] = detail::exp_reduce(-square, 254, 128);
+  const float p = TP_FMA(r * r, detail::expm1_tail(r), r);
+  const float tail = detail::scale_in_two(q + TP_FMA(q, p, TP_FMA(rest, p, rest)), n, biased);
+  const float small = TP_FMA(-a, detail::erf_small(a * a), 1.0f - a), upper = a < 0.6f ? small : tail;
+  const float lower = 2.0f - upper;
+  return x < 0 ? lower : upper;
+}
+
 // ---- through float64 ------------------------------------------------------------------------------------------------
 
-TP_MATH float erfc(float x) { return float(erfc(double(x))); }
 TP_MATH float sinh(float x) { return float(sinh(double(x))); }
 TP_MATH float cosh(float x) { return float(cosh(double(x))); }
 TP_MATH float asinh(float x) { return float(asinh(double(x))); }

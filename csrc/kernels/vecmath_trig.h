@@ -123,16 +123,23 @@ TP_MATH double cos(double x) { return detail::magnitude(x) <= detail::kTrigFast 
 TP_MATH double tan(double x) { return detail::magnitude(x) <= detail::kTrigFast ? tan_fast(x) : ::tan(x); }
 #endif
 
-// Block forms: one look at the block decides for the short reduction. out may be x.
-#define TP_MATH_TRIG_BLOCK(f, T, limit)                                         \
-  TP_MATH void f##_block(int64_t n, const T* x, T* out) {                       \
-    bool near = true;                                                           \
-    for (int64_t i = 0; i < n; ++i) near &= detail::magnitude(x[i]) <= (limit); \
-    if (near) {                                                                 \
-      for (int64_t i = 0; i < n; ++i) out[i] = f##_fast(x[i]);                  \
-    } else {                                                                    \
-      for (int64_t i = 0; i < n; ++i) out[i] = f(x[i]);                         \
-    }                                                                           \
+// Block forms: one look at a block decides whether all of it may take the short reduction alone. An element's value does
+// not depend on its neighbours: the long way takes the short form's value where that holds. out may be x.
+#define TP_MATH_TRIG_BLOCK(f, T, limit)                                                  \
+  TP_MATH void f##_block(int64_t total, const T* x, T* out) {                            \
+    for (int64_t from = 0; from < total; from += 512, x += 512, out += 512) {            \
+      const int64_t n = total - from < 512 ? total - from : 512;                         \
+      int32_t far = 0;                                                                   \
+      for (int64_t i = 0; i < n; ++i) far |= detail::magnitude(x[i]) <= (limit) ? 0 : 1; \
+      if (!far) {                                                                        \
+        for (int64_t i = 0; i < n; ++i) out[i] = f##_fast(x[i]);                         \
+      } else {                                                                           \
+        for (int64_t i = 0; i < n; ++i) {                                                \
+          const T v = x[i], near_value = f##_fast(v), far_value = f(v);                  \
+          out[i] = detail::magnitude(v) <= (limit) ? near_value : far_value;             \
+        }                                                                                \
+      }                                                                                  \
+    }                                                                                    \
   }
 TP_MATH_TRIG_BLOCK(sin, float, detail::kTrigFastF)
 TP_MATH_TRIG_BLOCK(cos, float, detail::kTrigFastF)

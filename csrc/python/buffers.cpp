@@ -1,10 +1,11 @@
-// Memory shared with NumPy and other buffer exporters, both ways. NumPy is loaded when first needed; its C API is not used.
+// Memory shared with NumPy and other buffer exporters, both ways. NumPy is loaded when first needed.
 #include <cstring>
 #include <string>
 
 #include "autograd/engine.h"
 #include "ops/wiring.h"
 #include "python/creation.h"
+#include "python/numpy_array.h"
 
 namespace tp::python {
 namespace {
@@ -86,6 +87,9 @@ bool has_negative_stride(const Storage& s) {
 }  // namespace
 
 Storage storage_from_buffer(PyObject* o, const char* op) {
+  // NumPy's export of a buffer takes longer than all the rest of a small conversion.
+  if (is_numpy_array(o))
+    if (auto shared = storage_from_numpy(o)) return *std::move(shared);
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(o, view.get(), PyBUF_FULL_RO) < 0) host_error();
   struct Releaser {
@@ -250,6 +254,7 @@ PyObject* to_numpy(const TensorRef& t, const char* op) {
   if (!v) host_error();
   new (&v->storage) Storage(t->storage());
   Owned view(reinterpret_cast<PyObject*>(v));
+  if (PyObject* made = numpy_over(v->storage, view.get())) return made;
   static PyObject* asarray = import_attr("numpy", "asarray").release();
   return PyObject_CallOneArg(asarray, view.get());
 }

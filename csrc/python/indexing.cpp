@@ -1,5 +1,6 @@
 // x[key] and x[key] = value: keys become views, then one index or index_put_ for tensors in the key.
 #include "autograd/engine.h"
+#include "ops/wiring.h"
 #include "python/ops_used.h"
 #include "python/tensor_type.h"
 
@@ -108,13 +109,48 @@ TensorRef take(const TensorRef& t, int view_dim, int original_dim, std::int64_t 
   return ops::select(t, view_dim, checked_index(i, t->sizes()[view_dim], original_dim));
 }
 
-TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
+struct Range {
   Py_ssize_t start, stop, step;
-  if (PySlice_Unpack(o, &start, &stop, &step) < 0) host_error();
-  if (step <= 0) value_error("index: slice step must be greater than zero, got ", step, "; use flip() to reverse");
-  PySlice_AdjustIndices(t->sizes()[dim], &start, &stop, step);
-  if (stop < start) stop = start;
-  return ops::slice(t, dim, start, stop, step);
+};
+Range range_of(PyObject* o, std::int64_t size) {
+  Range r;
+  if (PySlice_Unpack(o, &r.start, &r.stop, &r.step) < 0) host_error();
+  if (r.step <= 0) value_error("index: slice step must be greater than zero, got ", r.step, "; use flip() to reverse");
+  PySlice_AdjustIndices(size, &r.start, &r.stop, r.step);
+  if (r.stop < r.start) r.stop = r.start;
+  return r;
+}
+
+TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
+  const Range r = range_of(o, t->sizes()[dim]);
+  return ops::slice(t, dim, r.start, r.stop, r.step);
+}
+
+// Integers and slices of a tensor that records nothing, as one view instead of one per part. Null: not such a key.
+TensorRef plain_view(const TensorRef& t, PyObject* key) {
+  if (!PyTuple_CheckExact(key) || wiring::records(t) || modes::any(modes::kForward)) return {};
+  const Py_ssize_t n = PyTuple_GET_SIZE(key);
+  if (n < 2 || n > t->dim()) return {};
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (PyObject* o = PyTuple_GET_ITEM(key, i); !PyLong_CheckExact(o) && !PySlice_Check(o)) return {};
+  const Storage& s = t->storage();
+  Shape sizes;
+  Strides strides;
+  std::int64_t offset = s.offset();
+  for (int i = 0; i < s.dim(); ++i) {
+    PyObject* o = i < n ? PyTuple_GET_ITEM(key, i) : nullptr;
+    if (o && PyLong_CheckExact(o)) {
+      const std::int64_t at = PyLong_AsLongLong(o);
+      if (at == -1 && PyErr_Occurred()) host_error();
+      offset += checked_index(at, s.size(i), i) * s.stride(i);
+    } else {
+      const Range r = o ? range_of(o, s.size(i)) : Range{0, s.size(i), 1};
+      sizes.push_back((r.stop - r.start + r.step - 1) / r.step);
+      strides.push_back(s.stride(i) * r.step);
+      offset += r.start * s.stride(i);
+    }
+  }
+  return wiring::make_view(t, s.with_geometry(std::move(sizes), std::move(strides), offset), "index");
 }
 
 struct Selection {
@@ -187,6 +223,7 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
 }
 
 Selection select_key(const TensorRef& t, PyObject* key) {
+  if (TensorRef view = plain_view(t, key)) return {std::move(view), {}};
   if (PyTuple_Check(key)) return select_parts(t, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
   return select_parts(t, &key, 1);
 }
