@@ -403,6 +403,12 @@ class Forward:
                 rest = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args[1:])
                 result = f"record ? {x.call(x.fn)}({copy}{rest}) : {result}"
             body.append(f"TensorRef result = {result};")
+            if not records and not x.sig.args[0].type.is_list:
+                # Nothing of the old value is left, in the gradient either: recorded as a copy that overwrites it.
+                body.append(f"if (wiring::records({first})) {{")
+                body.append(f"  engine_ops.copy_graph({first}, result);")
+                body.append(f"  return {first};")
+                body.append("}")
             body.append(f"kernels::copy_broadcast({C.string_literal(x.op + '_')}, {memory}, result->storage());")
             node = "record ? NodeRef::share(grad_fn(result)) : NodeRef()" if records else "NodeRef()"
         else:
