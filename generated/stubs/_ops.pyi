@@ -9,7 +9,27 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _aminmax_0_result(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+class _cummax_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _cummin_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _kthvalue_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
 class _max_1_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _median_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
@@ -17,13 +37,29 @@ class _min_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _mode_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _slogdet_0_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
 class _sort_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _std_mean_0_result(NamedTuple):
+    std: Tensor
+    mean: Tensor
+
 class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _var_mean_0_result(NamedTuple):
+    var: Tensor
+    mean: Tensor
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value of each element; the modulus of a complex one."""
@@ -40,6 +76,9 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum of input and alpha times other."""
 
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """Sum over a batch of matrix products scaled by alpha, plus input scaled by beta."""
+
 def addcdiv(input: Tensor | Number, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """Input plus value times the quotient of tensor1 and tensor2, in one pass."""
 
@@ -49,6 +88,12 @@ def addcmul(input: Tensor | Number, tensor1: Tensor | Number, tensor2: Tensor | 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
 
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """Outer product of two vectors scaled by alpha, plus input scaled by beta."""
+
 def all(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
     """Whether every element along dim is nonzero; true for no elements."""
 
@@ -57,6 +102,9 @@ def amax(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) ->
 
 def amin(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
     """Smallest element along dim; a nan wins, and ties divide the gradient among themselves."""
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> _aminmax_0_result:
+    """Smallest and largest element along dim, of all without one."""
 
 def any(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
     """Whether some element along dim is nonzero; false for no elements."""
@@ -120,17 +168,38 @@ def atan2(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
 
+def atleast_1d(input: Tensor) -> Tensor:
+    """Input with at least one dimension."""
+
+def atleast_2d(input: Tensor) -> Tensor:
+    """Input with at least two dimensions, a vector as one row."""
+
+def atleast_3d(input: Tensor) -> Tensor:
+    """Input with at least three dimensions, a matrix as one plane."""
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
+
 def bernoulli(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones and zeros, each a one with the probability its element states."""
 
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each whole number occurs, or the sum of the weights where it does."""
+
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Bits set in both; the logical and of two bool tensors."""
+
+def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Bits of input moved towards the higher places, by as many places as other says."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every bit inverted; the negation of a bool tensor."""
 
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Bits set in either; for bool tensors the logical or."""
+
+def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Bits of input moved towards the lower places, the sign kept."""
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Bits set in exactly one of the two."""
@@ -141,11 +210,20 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def broadcast_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
 
+def bucketize(input: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
+    """Number of the interval between sorted boundaries that each value falls into."""
+
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors joined along an existing dimension; the other sizes must agree."""
 
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """Distance of order p between every row of x1 and every row of x2."""
+
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Smallest whole number not below each element; its derivative is 0."""
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Channels of groups interleaved."""
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many equal pieces along dim; the last may be smaller."""
@@ -164,6 +242,9 @@ def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) ->
 
 def clone(input: Tensor) -> Tensor:
     """Copy in memory of its own, with history."""
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Vectors as the columns of a matrix, matrices side by side."""
 
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors joined along an existing dimension; the other sizes must agree."""
@@ -204,8 +285,20 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Se
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1, 1], padding: str = 'valid', dilation: Sequence[int] | int = [1, 1, 1], groups: int = 1) -> Tensor:
     """Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 3..."""
 
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1], padding: Sequence[int] | int = [0], output_padding: Sequence[int] | int = [0], groups: int = 1, dilation: Sequence[int] | int = [1]) -> Tensor:
+    """Transposed convolution over 1 dimension of space, the gradient of a convolution in its..."""
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], output_padding: Sequence[int] | int = [0, 0], groups: int = 1, dilation: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Transposed convolution over 2 dimensions of space, the gradient of a convolution in its..."""
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1, 1], padding: Sequence[int] | int = [0, 0, 0], output_padding: Sequence[int] | int = [0, 0, 0], groups: int = 1, dilation: Sequence[int] | int = [1, 1, 1]) -> Tensor:
+    """Transposed convolution over 3 dimensions of space, the gradient of a convolution in its..."""
+
 def copysign(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Magnitude of input with the sign of other."""
+
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation coefficients of variables, one a row."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine of each element, which is in radians."""
@@ -213,8 +306,20 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic cosine of each element."""
 
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Cosine of the angle between vectors along dim, norms held above eps."""
+
 def count_nonzero(input: Tensor, dim: Sequence[int] | int = []) -> Tensor:
     """Number of nonzero elements along dim."""
+
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """Covariances of variables, one a row, with n - correction in the denominator."""
+
+def cummax(input: Tensor, dim: int) -> _cummax_0_result:
+    """Largest element so far along dim and its position."""
+
+def cummin(input: Tensor, dim: int) -> _cummin_0_result:
+    """Smallest element so far along dim, and where it stands."""
 
 def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Product of the elements up to and including each one along dim."""
@@ -222,11 +327,38 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Sum of the elements up to and including each one along dim."""
 
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in degrees brought to radians."""
+
+def det(A: Tensor) -> Tensor:
+    """Determinant of square matrices; its gradient is the matrix of cofactors, of singular..."""
+
 def detach(input: Tensor) -> Tensor:
     """The same memory without history or tangent; it still shares the version counter."""
 
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Square matrix with a vector as its diagonal, or the diagonal of a matrix."""
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the last dimension of input as their diagonals."""
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """Matrix with all elements of input as its diagonal."""
+
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """View of the diagonal of two dimensions, as the last dimension of the result."""
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """Copy of input with src in place of a diagonal."""
+
+def diff(input: Tensor, *, dim: int = -1) -> Tensor:
+    """Differences of neighbours along dim."""
+
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
+
+def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
+    """Norm of order p of the difference of two tensors."""
 
 def div(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Quotient of input and other; integers divide as floats."""
@@ -237,8 +369,14 @@ def divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Sum of the products of two vectors' elements, neither conjugated."""
 
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the third dimension."""
+
 def empty(size: Sequence[int] | int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor whose contents are whatever the memory held."""
+
+def empty_like(input: Tensor, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Tensor of input's sizes and dtype with whatever the memory held."""
 
 def eq(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the two are equal, element by element."""
@@ -248,6 +386,9 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complementary error function 1 - erf, without cancellation in the right tail."""
+
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the error function on (-1, 1)."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Exponential of each element."""
@@ -276,6 +417,12 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def flip(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """Copy with the order along the listed dimensions reversed."""
 
+def fliplr(input: Tensor) -> Tensor:
+    """Columns in reversed order."""
+
+def flipud(input: Tensor) -> Tensor:
+    """Rows in reversed order."""
+
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Largest whole number not above each element; its derivative is 0."""
 
@@ -303,6 +450,9 @@ def full_like(input: Tensor, fill_value: Number, *, dtype: dtype | None = None, 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements picked along dim by an index tensor of the result's sizes; repeated picks add..."""
 
+def gcd(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Greatest common divisor of each pair of whole numbers."""
+
 def ge(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at least other."""
 
@@ -315,8 +465,20 @@ def greater_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor
 def gt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input exceeds other."""
 
+def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Unit step, 0 below zero, 1 above and the element of values at zero."""
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the second dimension, vectors along their only one."""
+
 def hypot(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
+
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of the first kind of order 0."""
+
+def imag(input: Tensor) -> Tensor:
+    """View of the imaginary parts of complex numbers."""
 
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Advanced indexing with integer or bool tensors, None standing for a whole dimension."""
@@ -324,11 +486,20 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """Input with alpha times the slices of source added at the given indices of dim."""
 
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Input with the slices of source at the given indices of dim."""
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
+    """Input with one value at the given indices of dim."""
+
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Input with values written, or added, at the places advanced indexing picks. Without..."""
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices of one dimension in the order of a vector of indices."""
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of products over the last dimension of both."""
 
 def isclose(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
@@ -342,6 +513,24 @@ def isinf(input: Tensor) -> Tensor:
 def isnan(input: Tensor) -> Tensor:
     """Whether each element is not a number."""
 
+def isneginf(input: Tensor) -> Tensor:
+    """Whether each element is negative infinity."""
+
+def isposinf(input: Tensor) -> Tensor:
+    """Whether each element is positive infinity."""
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker product, a copy of other scaled by each element of input."""
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> _kthvalue_0_result:
+    """The k-th smallest element along dim, counted from 1, and its position."""
+
+def lcm(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Least common multiple of each pair of whole numbers."""
+
+def ldexp(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Input times two to the power of other."""
+
 def le(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at most other."""
 
@@ -353,6 +542,9 @@ def less(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None =
 
 def less_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at most other."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the magnitude of the gamma function."""
 
 def linspace(start: Number, end: Number, steps: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Evenly spaced numbers from start to end, both included."""
@@ -375,6 +567,15 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 def logaddexp(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of two exponentials without overflow."""
 
+def logaddexp2(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 2 of the sum of two powers of 2."""
+
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Logarithm of the sum of exponentials up to and including each element, without overflow."""
+
+def logdet(A: Tensor) -> Tensor:
+    """Logarithm of the determinant, nan where that is negative."""
+
 def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero."""
 
@@ -386,6 +587,12 @@ def logical_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | 
 
 def logical_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether exactly one of the two elements is nonzero."""
+
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+
+def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Powers of base with evenly spaced exponents from start to end."""
 
 def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""
@@ -421,6 +628,14 @@ def mean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *,
     """Arithmetic mean along dim; nan for no elements."""
 
 @overload
+def median(input: Tensor) -> Tensor:
+    """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
+
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False) -> _median_1_result:
+    """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
+
+@overload
 def min(input: Tensor) -> Tensor:
     """Smallest element of all, or along one dimension together with its index, or elementwise..."""
 
@@ -438,11 +653,17 @@ def minimum(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | Non
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, without broadcasting."""
 
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> _mode_0_result:
+    """Most frequent element along dim, the smallest of several, and a position it stands at."""
+
 def moveaxis(input: Tensor, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
     """View with the source dimensions at the destination places, the others in their order."""
 
 def movedim(input: Tensor, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
     """View with the source dimensions at the destination places, the others in their order."""
+
+def msort(input: Tensor) -> Tensor:
+    """Elements in order along the first dimension."""
 
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Product of the two, element by element."""
@@ -456,6 +677,15 @@ def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector."""
 
+def nanmean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+    """Mean along dim of the elements that are not nan."""
+
+def nanmedian(input: Tensor) -> Tensor:
+    """Middle of all elements that are not nan."""
+
+def nansum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Sum along dim of the elements that are not nan."""
+
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """View of length elements of one dimension, beginning at start."""
 
@@ -467,6 +697,9 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element with the opposite sign."""
+
+def nextafter(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Next number the type can hold from input towards other."""
 
 def nonzero(input: Tensor) -> Tensor:
     """Indices of the nonzero elements, one row each."""
@@ -483,17 +716,38 @@ def ones_like(input: Tensor, *, dtype: dtype | None = None, device: DeviceLike |
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Matrix of all products of the elements of two vectors."""
 
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """Norm of order p of the differences along the last dimension, each shifted by eps."""
+
 def permute(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
 
 def permute_dims(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
 
+def pinv(A: Tensor) -> Tensor:
+    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle."""
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of the digamma function."""
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself, as unary plus gives it."""
+
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input raised to the exponent, with numbers accepted on either side."""
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Product of the elements along dim, 1 for none."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in radians brought to degrees."""
 
 def rand(size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform on [0, 1)."""
@@ -542,11 +796,20 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 def roll(input: Tensor, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
     """Elements shifted along dims, those pushed out coming back at the other end."""
 
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tensor:
+    """Plane of two dimensions turned k times by 90 degrees, from the first towards the second."""
+
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Nearest whole number, halves to the even one; its derivative is 0."""
 
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the first dimension, vectors as rows."""
+
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root of each element."""
+
+def rsub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """Other minus alpha times input."""
 
 @overload
 def scatter(input: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
@@ -559,8 +822,14 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Input with the elements of src added at the places index names along dim; index may be..."""
 
+def searchsorted(sorted_sequence: Tensor, input: Tensor, *, right: bool = False) -> Tensor:
+    """Places where values would go in a sorted last dimension, before equal elements or after..."""
+
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View at one index of a dimension, which disappears."""
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Copy of input with src in place of one index of dim."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
@@ -586,6 +855,12 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """View of every step-th element of a dimension from start to end, clamped as Python slices..."""
 
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """Copy of input with src in place of a slice of dim."""
+
+def slogdet(A: Tensor) -> _slogdet_0_result:
+    """Sign of the determinant and the logarithm of its magnitude."""
+
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
 
@@ -599,6 +874,9 @@ def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
 @overload
 def split(input: Tensor, split_size: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of one size, or of the listed sizes, along dim."""
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of pieces of the listed sizes along dim."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
@@ -623,6 +901,9 @@ def std(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Nu
 @overload
 def std(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
+
+def std_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _std_mean_0_result:
+    """Standard deviation along dim together with the mean."""
 
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Difference of input and alpha times other."""
@@ -654,8 +935,22 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent of each element."""
 
+@overload
+def tensor_split(input: Tensor, sections: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of so many nearly equal parts along dim, or of the parts between indices."""
+
+@overload
+def tensor_split(input: Tensor, indices: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of so many nearly equal parts along dim, or of the parts between indices."""
+
+def tile(input: Tensor, dims: Sequence[int] | int) -> Tensor:
+    """Copies of input side by side; fewer numbers than dimensions count from the last."""
+
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _topk_0_result:
     """The k largest (or smallest) elements along dim and their positions."""
+
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix."""
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """View with two dimensions exchanged."""
@@ -663,8 +958,14 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Lower triangle of the last two dimensions, zero above the given diagonal."""
 
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Rows and columns of the elements of a lower triangle."""
+
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Upper triangle of the last two dimensions, zero below the given diagonal."""
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Rows and columns of the elements of an upper triangle."""
 
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Quotient of input and other; integers divide as floats."""
@@ -693,6 +994,12 @@ def var(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Nu
 def var(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
+def var_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _var_mean_0_result:
+    """Variance along dim together with the mean."""
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of the products of two vectors' elements, the first conjugated."""
+
 def view(input: Tensor, shape: Sequence[int] | int) -> Tensor:
     """The same memory under other sizes; raises where the strides do not allow it."""
 
@@ -704,6 +1011,9 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 def view_as_real(input: Tensor) -> Tensor:
     """View of complex numbers as pairs of real and imaginary part in a new last dimension."""
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the first dimension, vectors as rows."""
 
 def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""

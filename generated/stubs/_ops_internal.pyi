@@ -9,18 +9,74 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _adaptive_max_pool1d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _adaptive_max_pool2d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _adaptive_max_pool3d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
 class _cross_entropy_index_0_result(NamedTuple):
     out: Tensor
     logsumexp: Tensor
     total_weight: Tensor
 
+class _inv_ex_0_result(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+class _linalg_eigh_0_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _linalg_qr_0_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _linalg_svd_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
 class _max_dim_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _max_pool1d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _max_pool2d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _max_pool3d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _median_dim_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
 class _min_dim_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _native_attention_0_result(NamedTuple):
+    out: Tensor
+    logsumexp: Tensor
+    random_state: Tensor
+
+class _native_attention_backward_0_result(NamedTuple):
+    grad_query: Tensor
+    grad_key: Tensor
+    grad_value: Tensor
+    grad_mask: Tensor
 
 class _native_batch_norm_0_result(NamedTuple):
     out: Tensor
@@ -68,8 +124,47 @@ class _nll_loss_forward_0_result(NamedTuple):
     out: Tensor
     total_weight: Tensor
 
+def adaptive_avg_pool1d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Gradient of adaptive mean windows over 1 dimension."""
+
+def adaptive_avg_pool2d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Gradient of adaptive mean windows over 2 dimensions."""
+
+def adaptive_avg_pool3d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Gradient of adaptive mean windows over 3 dimensions."""
+
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Sequence[int] | int) -> _adaptive_max_pool1d_with_indices_0_result:
+    """Largest elements of adaptive windows over 1 dimension with their positions."""
+
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Sequence[int] | int) -> _adaptive_max_pool2d_with_indices_0_result:
+    """Largest elements of adaptive windows over 2 dimensions with their positions."""
+
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Sequence[int] | int) -> _adaptive_max_pool3d_with_indices_0_result:
+    """Largest elements of adaptive windows over 3 dimensions with their positions."""
+
 def as_strided_backward(grad: Tensor, input_size: Sequence[int] | int, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None) -> Tensor:
     """A strided view's gradient added into zeros of its contiguous base."""
+
+def attention_weights(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    """Weights of the keys for each query; zeros where every key is masked."""
+
+def avg_pool1d_backward(grad: Tensor, size: Sequence[int] | int, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Gradient of the mean of windows over 1 dimension."""
+
+def avg_pool1d_plain(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Mean of windows over 1 dimension with every argument given."""
+
+def avg_pool2d_backward(grad: Tensor, size: Sequence[int] | int, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Gradient of the mean of windows over 2 dimensions."""
+
+def avg_pool2d_plain(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Mean of windows over 2 dimensions with every argument given."""
+
+def avg_pool3d_backward(grad: Tensor, size: Sequence[int] | int, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Gradient of the mean of windows over 3 dimensions."""
+
+def avg_pool3d_plain(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    """Mean of windows over 3 dimensions with every argument given."""
 
 def bce_logits(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Binary cross entropy of each score against its target."""
@@ -77,11 +172,26 @@ def bce_logits(input: Tensor | Number, target: Tensor | Number) -> Tensor:
 def bce_logits_weighted(input: Tensor | Number, target: Tensor | Number, pos_weight: Tensor | Number) -> Tensor:
     """Binary cross entropy of each score with positive targets weighted."""
 
+def bce_probs(input: Tensor | Number, target: Tensor | Number) -> Tensor:
+    """Binary cross entropy of each probability against its target, logarithms held at -100."""
+
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """The same values in another dtype; a complex value loses its imaginary part when cast to..."""
 
+def cholesky_backward(grad: Tensor, L: Tensor) -> Tensor:
+    """Gradient of a Cholesky factor in its matrix."""
+
+def cholesky_lower(input: Tensor) -> Tensor:
+    """Lower triangular factor of the symmetric part of a positive definite matrix."""
+
+def cholesky_symmetric(input: Tensor, upper: bool = False) -> Tensor:
+    """Cholesky factor of a matrix taken as symmetric."""
+
 def clamp_between(input: Tensor | Number, min: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Input limited from both sides; with min above max the result is max."""
+
+def col2im(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Columns of sliding blocks added back into an image."""
 
 def compact(input: Tensor) -> Tensor:
     """Copy with the elements in row-major order, made where the input's are not."""
@@ -125,8 +235,14 @@ def cross_entropy_probs(input: Tensor, target: Tensor, weight: Tensor | None, re
 def cumprod_backward(grad: Tensor, input: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative product, right where elements are zero."""
 
+def det_cofactor(A: Tensor) -> Tensor:
+    """Matrix of cofactors, the gradient of the determinant."""
+
 def diagonal_backward(grad: Tensor, size: Sequence[int] | int, offset: int, dim1: int, dim2: int) -> Tensor:
     """A diagonal laid into zeros of the given size."""
+
+def eigh_backward(g_values: Tensor, g_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    """Gradient of an eigendecomposition in its symmetric matrix."""
 
 def embedding_backward(grad: Tensor, input: Tensor, num_weights: int, padding_idx: int | None) -> Tensor:
     """Gradients of picked rows added into zeros shaped like the table."""
@@ -140,6 +256,9 @@ def exclusive_cumprod(input: Tensor, dim: int) -> Tensor:
 def exclusive_prod(input: Tensor, dim: int) -> Tensor:
     """Product of the elements before and after each one along a dimension."""
 
+def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Exponentially distributed numbers of rate lambd in place of the elements."""
+
 def fill(input: Tensor, value: Tensor) -> Tensor:
     """Every element set to one value; fill_ does it in place."""
 
@@ -149,8 +268,50 @@ def gelu_erf(input: Tensor) -> Tensor:
 def gelu_tanh(input: Tensor) -> Tensor:
     """The gelu activation with its tanh approximation."""
 
+def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tensor:
+    """Squared difference up to delta, linear beyond it with the slope delta."""
+
+def im2col(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""
+
+def inv_ex(A: Tensor) -> _inv_ex_0_result:
+    """Inverse of square matrices without an error where there is none; info counts where..."""
+
+def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Vector product along a dimension of size 3."""
+
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Diagonals of the last two dimensions."""
+
+def linalg_eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
+    """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
+
+def linalg_eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
+    """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
+
+def linalg_qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
+    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices..."""
+
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
+
+def linalg_solve_backward(grad: Tensor, A: Tensor, out: Tensor, left: bool) -> Tensor:
+    """Gradient of a linear system's solution in its matrix."""
+
+def linalg_svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
+    """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
+
+def linalg_svdvals(A: Tensor) -> Tensor:
+    """Singular values in descending order; equal ones share a finite gradient."""
+
 def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of log_softmax from its result."""
+
+def logcumsumexp_backward(grad: Tensor, input: Tensor, output: Tensor, dim: int) -> Tensor:
+    """Gradient of the cumulative logarithm of sums."""
 
 def mH(input: Tensor) -> Tensor:
     """Conjugate transpose of the last two dimensions."""
@@ -170,8 +331,29 @@ def matmul_backward_other(grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
 def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> _max_dim_0_result:
     """Largest element along one dimension and its position; the gradient goes to that position."""
 
+def max_pool1d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool1d_with_indices_0_result:
+    """Largest element of each window over 1 dimension of space with its position in the plane."""
+
+def max_pool2d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool2d_with_indices_0_result:
+    """Largest element of each window over 2 dimensions of space with its position in the plane."""
+
+def max_pool3d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool3d_with_indices_0_result:
+    """Largest element of each window over 3 dimensions of space with its position in the plane."""
+
+def median_all(input: Tensor) -> Tensor:
+    """The middle of all elements."""
+
+def median_dim(input: Tensor, dim: int, keepdim: bool = False) -> _median_dim_0_result:
+    """Middle element along one dimension and where it stands."""
+
 def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> _min_dim_0_result:
     """Smallest element along a single dimension with its index, which receives the whole gradient."""
+
+def native_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float | None, generator: Generator | None) -> _native_attention_0_result:
+    """Attention in blocks, with what its gradient needs."""
+
+def native_attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, out: Tensor, logsumexp: Tensor, random_state: Tensor, dropout_p: float, is_causal: bool, scale: float | None, want_mask: bool) -> _native_attention_backward_0_result:
+    """Gradients of attention in query, key, value and mask."""
 
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float, eps: float) -> _native_batch_norm_0_result:
     """Batch normalisation with the statistics its gradient needs; running statistics move in..."""
@@ -200,11 +382,23 @@ def native_rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight
 def native_rms_norm_backward(grad: Tensor, input: Tensor, normalized_shape: Sequence[int] | int, rstd: Tensor, weight: Tensor | None, want_input: bool, want_weight: bool) -> _native_rms_norm_backward_0_result:
     """Gradients of root-mean-square normalisation in input and weight."""
 
+def new_full(input: Tensor, size: Sequence[int] | int, fill_value: Number, *, dtype: dtype | None = None) -> Tensor:
+    """One value in the given size and input's dtype."""
+
+def new_ones(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
+    """Ones of the given size in input's dtype."""
+
+def new_zeros(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
+    """Zeros of the given size in input's dtype."""
+
 def nll_loss_backward(grad: Tensor, size: Sequence[int] | int, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str) -> Tensor:
     """Gradient of the negative log-likelihood in the log-probabilities."""
 
 def nll_loss_forward(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> _nll_loss_forward_0_result:
     """Negative log-likelihood and the total weight its mean divides by."""
+
+def normal(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers of the given mean and deviation in place of the elements."""
 
 def pad_by_index(input: Tensor, pad: Sequence[int] | int, mode: str) -> Tensor:
     """Padding by mirrored, repeated or wrapped elements of the input itself."""
@@ -212,8 +406,32 @@ def pad_by_index(input: Tensor, pad: Sequence[int] | int, mode: str) -> Tensor:
 def pad_by_index_backward(grad: Tensor, size: Sequence[int] | int, pad: Sequence[int] | int, mode: str) -> Tensor:
     """Gradients of mirrored, repeated or wrapped elements added back to where they came from."""
 
+def plane_gather1d(input: Tensor, indices: Tensor) -> Tensor:
+    """Elements of planes of 1 dimension at the given positions."""
+
+def plane_gather2d(input: Tensor, indices: Tensor) -> Tensor:
+    """Elements of planes of 2 dimensions at the given positions."""
+
+def plane_gather3d(input: Tensor, indices: Tensor) -> Tensor:
+    """Elements of planes of 3 dimensions at the given positions."""
+
+def plane_scatter1d(grad: Tensor, indices: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Values added into zero planes of 1 dimension at the given positions."""
+
+def plane_scatter2d(grad: Tensor, indices: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Values added into zero planes of 2 dimensions at the given positions."""
+
+def plane_scatter3d(grad: Tensor, indices: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Values added into zero planes of 3 dimensions at the given positions."""
+
+def polygamma_of(input: Tensor, order: int) -> Tensor:
+    """Derivative of the digamma function, the order after the tensor."""
+
 def prod_others(input: Tensor, dim: int | None) -> Tensor:
     """For each element the product of all others along dim."""
+
+def qr_backward(g_Q: Tensor, g_R: Tensor, Q: Tensor, R: Tensor) -> Tensor:
+    """Gradient of an orthogonal-triangular factorisation in its matrix."""
 
 def reduce_loss(input: Tensor, reduction: str) -> Tensor:
     """A loss of each element brought to its mean or sum, or left alone."""
@@ -230,6 +448,9 @@ def sgn_backward(grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 def slice_backward(grad: Tensor, size: Sequence[int] | int, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A slice laid into zeros of the given size."""
 
+def smooth_l1(input: Tensor | Number, target: Tensor | Number, beta: float) -> Tensor:
+    """Absolute difference, rounded off by a parabola below beta."""
+
 def softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of softmax from its result."""
 
@@ -245,11 +466,26 @@ def strong_mul(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 def sum_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Sum over the dimensions that broadcasting from size would add or repeat."""
 
+def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+    """Gradient of a singular value decomposition in its matrix."""
+
 def tie_share(grad: Tensor, input: Tensor, out: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """A gradient shared evenly by the elements equal to a reduction's result."""
 
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of one dimension, every step elements, as a new last dimension."""
+
+def unfold_backward(grad: Tensor, input_size: Sequence[int] | int, dimension: int, size: int, step: int) -> Tensor:
+    """Gradients of overlapping windows added up."""
+
+def uniform(input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Numbers uniform on [low, high) in place of the elements."""
+
 def var_backward(grad: Tensor, input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """Gradient of the variance, 2 (x - mean) / (n - correction) times the incoming one."""
+
+def var_mean_mean(input: Tensor, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
+    """The mean over optional dimensions."""
 
 def var_over(input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """The variance with every argument spelled out, which the public forms call."""

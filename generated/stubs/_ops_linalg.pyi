@@ -9,8 +9,73 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _linalg_eigh_0_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _linalg_qr_0_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _linalg_svd_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+class _slogdet_0_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Vector product along a dimension of size 3."""
+
+def det(A: Tensor) -> Tensor:
+    """Determinant of square matrices; its gradient is the matrix of cofactors, of singular..."""
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Diagonals of the last two dimensions."""
+
+def eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
+    """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
+
+def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
+    """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
+
+def inv(A: Tensor) -> Tensor:
+    """Inverse of square matrices."""
+
+def inverse(A: Tensor) -> Tensor:
+    """Inverse of square matrices."""
+
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
+
+def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[int] | int = [-2, -1], keepdim: bool = False) -> Tensor:
+    """Frobenius norm of matrices, or with ord nuc the sum of the singular values."""
+
+def pinv(A: Tensor) -> Tensor:
+    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+
+def qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
+    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices..."""
+
+def slogdet(A: Tensor) -> _slogdet_0_result:
+    """Sign of the determinant and the logarithm of its magnitude."""
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
+
+def svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
+    """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
+
+def svdvals(A: Tensor) -> Tensor:
+    """Singular values in descending order; equal ones share a finite gradient."""
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Sum of products along dim of two broadcast tensors, the first conjugated."""
 
 def vector_norm(input: Tensor, ord: Number = 2, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Norm of order ord along dim, of the flattened tensor without one; the subgradient 0 at..."""

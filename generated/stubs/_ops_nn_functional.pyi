@@ -9,11 +9,59 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _max_pool1d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _max_pool2d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+class _max_pool3d_with_indices_0_result(NamedTuple):
+    out: Tensor
+    indices: Tensor
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 1 dimension into output_size parts."""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 2 dimensions into output_size parts."""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 3 dimensions into output_size parts."""
+
+def adaptive_max_pool1d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Largest element of windows that divide the last 1 dimension into output_size parts."""
+
+def adaptive_max_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Largest element of windows that divide the last 2 dimensions into output_size parts."""
+
+def adaptive_max_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Largest element of windows that divide the last 3 dimensions into output_size parts."""
+
+def avg_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """Mean of each window over the last 1 dimension."""
+
+def avg_pool2d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    """Mean of each window over the last 2 dimensions."""
+
+def avg_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    """Mean of each window over the last 3 dimensions."""
+
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """Each channel (dimension 1) centred and scaled by the batch's statistics in training, by..."""
 
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = 'mean') -> Tensor:
+    """Binary cross entropy of probabilities against target, logarithms held at -100, reduced."""
+
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """Binary cross entropy of the logistic of input against target, without forming the logistic."""
+
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is..."""
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Channels of groups interleaved."""
 
 @overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1], padding: Sequence[int] | int = [0], dilation: Sequence[int] | int = [1], groups: int = 1) -> Tensor:
@@ -39,6 +87,21 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Se
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1, 1], padding: str = 'valid', dilation: Sequence[int] | int = [1, 1, 1], groups: int = 1) -> Tensor:
     """Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 3..."""
 
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1], padding: Sequence[int] | int = [0], output_padding: Sequence[int] | int = [0], groups: int = 1, dilation: Sequence[int] | int = [1]) -> Tensor:
+    """Transposed convolution over 1 dimension of space, the gradient of a convolution in its..."""
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], output_padding: Sequence[int] | int = [0, 0], groups: int = 1, dilation: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Transposed convolution over 2 dimensions of space, the gradient of a convolution in its..."""
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] | int = [1, 1, 1], padding: Sequence[int] | int = [0, 0, 0], output_padding: Sequence[int] | int = [0, 0, 0], groups: int = 1, dilation: Sequence[int] | int = [1, 1, 1]) -> Tensor:
+    """Transposed convolution over 3 dimensions of space, the gradient of a convolution in its..."""
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, *, margin: float = 0.0, reduction: str = 'mean') -> Tensor:
+    """One minus the cosine of pairs marked 1, its excess over the margin of pairs marked -1,..."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Cosine of the angle between vectors along dim, norms held above eps."""
+
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """Cross entropy of the softmax over classes against class indices, or probabilities of..."""
 
@@ -51,14 +114,47 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of weight picked by integer input, [...] to [..., width]; padding_idx receives no..."""
 
+def fold(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Columns of sliding blocks added back into an image."""
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, *, eps: float = 1e-06, reduction: str = 'mean') -> Tensor:
+    """Negative log-likelihood of target under normal distributions, variances held above eps,..."""
+
 def gelu(input: Tensor, *, approximate: str = 'none') -> Tensor:
     """Each element times the normal distribution function of it, exact or by the tanh..."""
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """First half of a dimension times the logistic function of the second half."""
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """Channels in groups, each group of each sample centred and scaled by its own mean and..."""
 
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The element where its magnitude exceeds lambd, zero elsewhere."""
+
+def hardsigmoid(input: Tensor) -> Tensor:
+    """Piecewise linear form of the logistic function, 0 below -3 and 1 above 3."""
+
 def hardswish(input: Tensor) -> Tensor:
     """The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation."""
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Input limited to the interval from min_val to max_val, with slope 0 at its ends."""
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
+    """Distance where the target is 1, what it lacks to the margin where it is -1, reduced."""
+
+def huber_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', delta: float = 1.0) -> Tensor:
+    """Half of the squared differences up to delta, linear beyond, reduced."""
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
+    """Each channel of each sample centred and scaled by its own mean and deviation."""
+
+def kl_div(input: Tensor, target: Tensor, *, reduction: str = 'mean', log_target: bool = False) -> Tensor:
+    """Divergence of log-probabilities input from target, point by point and reduced; batchmean..."""
+
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
+    """Mean (or sum, or each) of the absolute differences of input and target."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """The last dimensions centred and scaled to unit variance, then times weight plus bias."""
@@ -75,6 +171,27 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 def logsigmoid(input: Tensor) -> Tensor:
     """Logarithm of the logistic function, without overflow in either tail."""
 
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, *, margin: float = 0.0, reduction: str = 'mean') -> Tensor:
+    """What the difference of two scores lacks to the margin, in the order target says, reduced."""
+
+def max_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], dilation: Sequence[int] | int = [1], ceil_mode: bool = False) -> Tensor:
+    """Largest element of each window over the last 1 dimension."""
+
+def max_pool1d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool1d_with_indices_0_result:
+    """Largest element of each window over 1 dimension of space with its position in the plane."""
+
+def max_pool2d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], dilation: Sequence[int] | int = [1, 1], ceil_mode: bool = False) -> Tensor:
+    """Largest element of each window over the last 2 dimensions."""
+
+def max_pool2d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool2d_with_indices_0_result:
+    """Largest element of each window over 2 dimensions of space with its position in the plane."""
+
+def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], dilation: Sequence[int] | int = [1, 1, 1], ceil_mode: bool = False) -> Tensor:
+    """Largest element of each window over the last 3 dimensions."""
+
+def max_pool3d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool3d_with_indices_0_result:
+    """Largest element of each window over 3 dimensions of space with its position in the plane."""
+
 def mish(input: Tensor) -> Tensor:
     """The smooth activation x * tanh(softplus(x))."""
 
@@ -84,17 +201,44 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tenso
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = 'mean') -> Tensor:
     """Negative log-likelihood of log-probabilities at class indices, weighted by class;..."""
 
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Vectors along dim divided by their norm of order p, which is held above eps."""
+
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """A 1 at the place each integer names and 0 elsewhere, along a new last dimension."""
 
 def pad(input: Tensor, pad: Sequence[int] | int, mode: str = 'constant', value: float | None = None) -> Tensor:
     """Input enlarged at both ends of its last dimensions, by a value or by reflect, replicate..."""
 
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """Norm of order p of the differences along the last dimension, each shifted by eps."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle."""
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, *, eps: float = 1e-08, reduction: str = 'mean') -> Tensor:
+    """Negative log-likelihood of counts under Poisson rates, or their logarithms, reduced."""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The element where positive, weight times it elsewhere; one weight for all channels or..."""
+
 def relu(input: Tensor) -> Tensor:
     """The element where it is positive, zero elsewhere."""
 
+def relu6(input: Tensor) -> Tensor:
+    """The positive part of each element, at most 6."""
+
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The last dimensions divided by their root mean square, then times weight."""
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None) -> Tensor:
+    """Softmax of scaled products of queries and keys, plus a mask, times the values."""
+
+def selu(input: Tensor) -> Tensor:
+    """The self-normalising scaled form of elu."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
@@ -102,8 +246,35 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def silu(input: Tensor) -> Tensor:
     """The swish activation, each element times its logistic function."""
 
+def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
+    """Absolute differences, squared ones over 2 beta below beta, reduced."""
+
+def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
+    """Logistic loss log(1 + exp(-target input)), reduced."""
+
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
 
+def softmin(input: Tensor, dim: int) -> Tensor:
+    """Softmax of the negated elements."""
+
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Smooth form log(1 + exp(beta x)) / beta of the positive part, linear beyond the threshold."""
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Each element moved towards zero by lambd, at most to zero."""
+
+def softsign(input: Tensor) -> Tensor:
+    """The activation x / (1 + |x|)."""
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """What hyperbolic tangent leaves of each element, x - tanh(x)."""
+
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere."""
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, reduction: str = 'mean') -> Tensor:
+    """How much an anchor's distance to a positive exceeds that to a negative, plus the margin,..."""
+
+def unfold(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
+    """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""

@@ -9,11 +9,20 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
+
+def entr(input: Tensor) -> Tensor:
+    """The entropy term -x log x, 0 at 0 and -inf below."""
+
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complementary error function 1 - erf, without cancellation in the right tail."""
+
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the error function on (-1, 1)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Two to the power of each element."""
@@ -24,20 +33,53 @@ def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Exponential minus one, exact for small elements."""
 
+def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the magnitude of the gamma function."""
+
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of the first kind of order 0."""
+
+def i0e(input: Tensor) -> Tensor:
+    """Order-0 modified Bessel function times exp(-|x|)."""
+
+def i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 1."""
+
+def i1e(input: Tensor) -> Tensor:
+    """Order-1 modified Bessel function times exp(-|x|)."""
+
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm of one plus each element, exact for small elements."""
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """Logarithm of the standard normal distribution function, without underflow in the left tail."""
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Logarithm of the softmax along dim, without overflow."""
 
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+
 def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""
+
+def ndtr(input: Tensor) -> Tensor:
+    """Standard normal distribution function."""
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of the digamma function."""
+
+def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
+
+def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Input times log(1 + other), 0 where input is 0."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""

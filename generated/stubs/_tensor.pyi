@@ -9,11 +9,35 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _aminmax_0_result(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+class _cummax_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _cummin_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _kthvalue_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
 class _max_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _median_1_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
 class _min_1_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _mode_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
@@ -58,6 +82,8 @@ class _TensorOps:
         """Quotient of input and other; integers divide as floats."""
     def __le__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input is at most other."""
+    def __lshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the higher places, by as many places as other says."""
     def __lt__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input lies below other."""
     def __matmul__(self, other: Tensor, /) -> Tensor:
@@ -80,6 +106,8 @@ class _TensorOps:
         """Bits set in both; the logical and of two bool tensors."""
     def __rfloordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
+    def __rlshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the higher places, by as many places as other says."""
     def __rmatmul__(self, other: Tensor, /) -> Tensor:
         """Matrix product of the last two dimensions; leading dimensions broadcast."""
     def __rmod__(self, other: Tensor | Number, /) -> Tensor:
@@ -90,6 +118,10 @@ class _TensorOps:
         """Bits set in either; for bool tensors the logical or."""
     def __rpow__(self, other: Tensor | Number, mod: None = None, /) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
+    def __rrshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the lower places, the sign kept."""
+    def __rshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the lower places, the sign kept."""
     def __rsub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
     def __rtruediv__(self, other: Tensor | Number, /) -> Tensor:
@@ -122,6 +154,8 @@ class _TensorOps:
         """Sum of input and alpha times other."""
     def add_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Sum of input and alpha times other."""
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Sum over a batch of matrix products scaled by alpha, plus input scaled by beta."""
     def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the quotient of tensor1 and tensor2, in one pass."""
     def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
@@ -132,12 +166,18 @@ class _TensorOps:
         """Input plus value times the product of tensor1 and tensor2, computed without a temporary."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Outer product of two vectors scaled by alpha, plus input scaled by beta."""
     def all(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Whether every element along dim is nonzero; true for no elements."""
     def amax(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Largest element along dim, nan if one is there; tied elements share the gradient evenly."""
     def amin(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Smallest element along dim; a nan wins, and ties divide the gradient among themselves."""
+    def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> _aminmax_0_result:
+        """Smallest and largest element along dim, of all without one."""
     def any(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Whether some element along dim is nonzero; false for no elements."""
     def arccos(self) -> Tensor:
@@ -196,14 +236,22 @@ class _TensorOps:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
     def atanh_(self) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
     def bernoulli(self, *, generator: Generator | None = None) -> Tensor:
         """Ones and zeros, each a one with the probability its element states."""
+    def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+        """How often each whole number occurs, or the sum of the weights where it does."""
     def bitwise_and(self, other: Tensor | Number) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
+    def bitwise_left_shift(self, other: Tensor | Number) -> Tensor:
+        """Bits of input moved towards the higher places, by as many places as other says."""
     def bitwise_not(self) -> Tensor:
         """Every bit inverted; the negation of a bool tensor."""
     def bitwise_or(self, other: Tensor | Number) -> Tensor:
         """Bits set in either; for bool tensors the logical or."""
+    def bitwise_right_shift(self, other: Tensor | Number) -> Tensor:
+        """Bits of input moved towards the lower places, the sign kept."""
     def bitwise_xor(self, other: Tensor | Number) -> Tensor:
         """Bits set in exactly one of the two."""
     def bmm(self, mat2: Tensor) -> Tensor:
@@ -244,6 +292,8 @@ class _TensorOps:
         """Magnitude of input with the sign of other."""
     def copysign_(self, other: Tensor | Number) -> Tensor:
         """Magnitude of input with the sign of other."""
+    def corrcoef(self) -> Tensor:
+        """Correlation coefficients of variables, one a row."""
     def cos(self) -> Tensor:
         """Cosine of each element, which is in radians."""
     def cos_(self) -> Tensor:
@@ -254,6 +304,12 @@ class _TensorOps:
         """Hyperbolic cosine of each element."""
     def count_nonzero(self, dim: Sequence[int] | int = []) -> Tensor:
         """Number of nonzero elements along dim."""
+    def cov(self, *, correction: int = 1) -> Tensor:
+        """Covariances of variables, one a row, with n - correction in the denominator."""
+    def cummax(self, dim: int) -> _cummax_0_result:
+        """Largest element so far along dim and its position."""
+    def cummin(self, dim: int) -> _cummin_0_result:
+        """Smallest element so far along dim, and where it stands."""
     def cumprod(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Product of the elements up to and including each one along dim."""
     def cumprod_(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
@@ -262,10 +318,30 @@ class _TensorOps:
         """Sum of the elements up to and including each one along dim."""
     def cumsum_(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Sum of the elements up to and including each one along dim."""
+    def deg2rad(self) -> Tensor:
+        """Angles in degrees brought to radians."""
+    def deg2rad_(self) -> Tensor:
+        """Angles in degrees brought to radians."""
     def detach(self) -> Tensor:
         """The same memory without history or tangent; it still shares the version counter."""
+    def diag(self, diagonal: int = 0) -> Tensor:
+        """Square matrix with a vector as its diagonal, or the diagonal of a matrix."""
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+        """Matrices with the last dimension of input as their diagonals."""
+    def diagflat(self, offset: int = 0) -> Tensor:
+        """Matrix with all elements of input as its diagonal."""
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """View of the diagonal of two dimensions, as the last dimension of the result."""
+    def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """Copy of input with src in place of a diagonal."""
+    def diff(self, *, dim: int = -1) -> Tensor:
+        """Differences of neighbours along dim."""
+    def digamma(self) -> Tensor:
+        """Logarithmic derivative of the gamma function."""
+    def digamma_(self) -> Tensor:
+        """Logarithmic derivative of the gamma function."""
+    def dist(self, other: Tensor, p: Number = 2) -> Tensor:
+        """Norm of order p of the difference of two tensors."""
     def div(self, other: Tensor | Number) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
     def div_(self, other: Tensor | Number) -> Tensor:
@@ -286,6 +362,10 @@ class _TensorOps:
         """Complementary error function 1 - erf, without cancellation in the right tail."""
     def erfc_(self) -> Tensor:
         """Complementary error function 1 - erf, without cancellation in the right tail."""
+    def erfinv(self) -> Tensor:
+        """Inverse of the error function on (-1, 1)."""
+    def erfinv_(self) -> Tensor:
+        """Inverse of the error function on (-1, 1)."""
     def exp(self) -> Tensor:
         """Exponential of each element."""
     def exp2(self) -> Tensor:
@@ -302,6 +382,8 @@ class _TensorOps:
         """Exponential minus one, exact for small elements."""
     def expm1_(self) -> Tensor:
         """Exponential minus one, exact for small elements."""
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Exponentially distributed numbers of rate lambd in place of the elements."""
     def fill_(self, value: Tensor) -> Tensor:
         """Every element set to one value; fill_ does it in place."""
     def fix(self) -> Tensor:
@@ -312,6 +394,10 @@ class _TensorOps:
         """The dimensions from start_dim to end_dim merged into one."""
     def flip(self, dims: Sequence[int] | int) -> Tensor:
         """Copy with the order along the listed dimensions reversed."""
+    def fliplr(self) -> Tensor:
+        """Columns in reversed order."""
+    def flipud(self) -> Tensor:
+        """Rows in reversed order."""
     def floor(self) -> Tensor:
         """Largest whole number not above each element; its derivative is 0."""
     def floor_(self) -> Tensor:
@@ -334,6 +420,8 @@ class _TensorOps:
         """Fractional part of each element, with the element's sign."""
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Elements picked along dim by an index tensor of the result's sizes; repeated picks add..."""
+    def gcd(self, other: Tensor | Number) -> Tensor:
+        """Greatest common divisor of each pair of whole numbers."""
     def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input is at least other."""
     def greater(self, other: Tensor | Number) -> Tensor:
@@ -342,20 +430,32 @@ class _TensorOps:
         """Whether input is at least other."""
     def gt(self, other: Tensor | Number) -> Tensor:
         """Whether input exceeds other."""
+    def heaviside(self, values: Tensor | Number) -> Tensor:
+        """Unit step, 0 below zero, 1 above and the element of values at zero."""
     def hypot(self, other: Tensor | Number) -> Tensor:
         """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
     def hypot_(self, other: Tensor | Number) -> Tensor:
         """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
+    def i0(self) -> Tensor:
+        """Modified Bessel function of the first kind of order 0."""
+    def i0_(self) -> Tensor:
+        """Modified Bessel function of the first kind of order 0."""
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
+    def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """Input with the slices of source at the given indices of dim."""
+    def index_fill(self, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
+        """Input with one value at the given indices of dim."""
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
         """Input with values written, or added, at the places advanced indexing picks. Without..."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
         """Input with values written, or added, at the places advanced indexing picks. Without..."""
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """Slices of one dimension in the order of a vector of indices."""
+    def inner(self, other: Tensor) -> Tensor:
+        """Sum of products over the last dimension of both."""
     def isclose(self, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
     def isfinite(self) -> Tensor:
@@ -364,6 +464,18 @@ class _TensorOps:
         """Whether each element is positive or negative infinity."""
     def isnan(self) -> Tensor:
         """Whether each element is not a number."""
+    def isneginf(self) -> Tensor:
+        """Whether each element is negative infinity."""
+    def isposinf(self) -> Tensor:
+        """Whether each element is positive infinity."""
+    def kron(self, other: Tensor) -> Tensor:
+        """Kronecker product, a copy of other scaled by each element of input."""
+    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> _kthvalue_0_result:
+        """The k-th smallest element along dim, counted from 1, and its position."""
+    def lcm(self, other: Tensor | Number) -> Tensor:
+        """Least common multiple of each pair of whole numbers."""
+    def ldexp(self, other: Tensor | Number) -> Tensor:
+        """Input times two to the power of other."""
     def le(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
     def lerp(self, end: Tensor | Number, weight: Tensor | Number) -> Tensor:
@@ -374,6 +486,10 @@ class _TensorOps:
         """Whether input lies below other."""
     def less_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
+    def lgamma(self) -> Tensor:
+        """Logarithm of the magnitude of the gamma function."""
+    def lgamma_(self) -> Tensor:
+        """Logarithm of the magnitude of the gamma function."""
     def log(self) -> Tensor:
         """Natural logarithm; -inf at 0, nan below."""
     def log10(self) -> Tensor:
@@ -394,6 +510,12 @@ class _TensorOps:
         """Logarithm of the softmax along dim, without overflow."""
     def logaddexp(self, other: Tensor | Number) -> Tensor:
         """Logarithm of the sum of two exponentials without overflow."""
+    def logaddexp2(self, other: Tensor | Number) -> Tensor:
+        """Logarithm to base 2 of the sum of two powers of 2."""
+    def logcumsumexp(self, dim: int) -> Tensor:
+        """Logarithm of the sum of exponentials up to and including each element, without overflow."""
+    def logdet(self) -> Tensor:
+        """Logarithm of the determinant, nan where that is negative."""
     def logical_and(self, other: Tensor | Number) -> Tensor:
         """Whether both elements are nonzero."""
     def logical_not(self) -> Tensor:
@@ -402,6 +524,8 @@ class _TensorOps:
         """Whether at least one of the two elements is nonzero."""
     def logical_xor(self, other: Tensor | Number) -> Tensor:
         """Whether exactly one of the two elements is nonzero."""
+    def logit(self, eps: float | None = None) -> Tensor:
+        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
     def logsumexp(self, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
         """Logarithm of the sum of exponentials along dim, without overflow."""
     def lt(self, other: Tensor | Number) -> Tensor:
@@ -428,6 +552,12 @@ class _TensorOps:
     def mean(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Arithmetic mean along dim; nan for no elements."""
     @overload
+    def median(self) -> Tensor:
+        """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
+    @overload
+    def median(self, dim: int, keepdim: bool = False) -> _median_1_result:
+        """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
+    @overload
     def min(self) -> Tensor:
         """Smallest element of all, or along one dimension together with its index, or elementwise..."""
     @overload
@@ -440,10 +570,14 @@ class _TensorOps:
         """Smaller of the two, nan if either is nan; equal elements take half of the gradient each."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices, without broadcasting."""
+    def mode(self, dim: int = -1, keepdim: bool = False) -> _mode_0_result:
+        """Most frequent element along dim, the smallest of several, and a position it stands at."""
     def moveaxis(self, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
         """View with the source dimensions at the destination places, the others in their order."""
     def movedim(self, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
         """View with the source dimensions at the destination places, the others in their order."""
+    def msort(self) -> Tensor:
+        """Elements in order along the first dimension."""
     def mul(self, other: Tensor | Number) -> Tensor:
         """Product of the two, element by element."""
     def mul_(self, other: Tensor | Number) -> Tensor:
@@ -456,6 +590,12 @@ class _TensorOps:
         """Product of the two, element by element."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector."""
+    def nanmean(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+        """Mean along dim of the elements that are not nan."""
+    def nanmedian(self) -> Tensor:
+        """Middle of all elements that are not nan."""
+    def nansum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+        """Sum along dim of the elements that are not nan."""
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """View of length elements of one dimension, beginning at start."""
     def ne(self, other: Tensor | Number) -> Tensor:
@@ -468,8 +608,18 @@ class _TensorOps:
         """Each element with the opposite sign."""
     def negative_(self) -> Tensor:
         """Each element with the opposite sign."""
+    def new_full(self, size: Sequence[int] | int, fill_value: Number, *, dtype: dtype | None = None) -> Tensor:
+        """One value in the given size and input's dtype."""
+    def new_ones(self, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
+        """Ones of the given size in input's dtype."""
+    def new_zeros(self, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
+        """Zeros of the given size in input's dtype."""
+    def nextafter(self, other: Tensor | Number) -> Tensor:
+        """Next number the type can hold from input towards other."""
     def nonzero(self) -> Tensor:
         """Indices of the nonzero elements, one row each."""
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Normal numbers of the given mean and deviation in place of the elements."""
     def not_equal(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
     def outer(self, vec2: Tensor) -> Tensor:
@@ -478,12 +628,18 @@ class _TensorOps:
         """View with the dimensions in another order."""
     def permute_dims(self, dims: Sequence[int] | int) -> Tensor:
         """View with the dimensions in another order."""
+    def positive(self) -> Tensor:
+        """The tensor itself, as unary plus gives it."""
     def pow(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
     def pow_(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Product of the elements along dim, 1 for none."""
+    def rad2deg(self) -> Tensor:
+        """Angles in radians brought to degrees."""
+    def rad2deg_(self) -> Tensor:
+        """Angles in radians brought to degrees."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
@@ -504,6 +660,8 @@ class _TensorOps:
         """Elements of input in the sizes of other."""
     def roll(self, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
         """Elements shifted along dims, those pushed out coming back at the other end."""
+    def rot90(self, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tensor:
+        """Plane of two dimensions turned k times by 90 degrees, from the first towards the second."""
     def round(self) -> Tensor:
         """Nearest whole number, halves to the even one; its derivative is 0."""
     def round_(self) -> Tensor:
@@ -530,6 +688,8 @@ class _TensorOps:
         """Input with the elements of src added at the places index names along dim; index may be..."""
     def select(self, dim: int, index: int) -> Tensor:
         """View at one index of a dimension, which disappears."""
+    def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
+        """Copy of input with src in place of one index of dim."""
     def sgn(self) -> Tensor:
         """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
     def sgn_(self) -> Tensor:
@@ -556,6 +716,8 @@ class _TensorOps:
         """Hyperbolic sine of each element."""
     def sinh_(self) -> Tensor:
         """Hyperbolic sine of each element."""
+    def slice_scatter(self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+        """Copy of input with src in place of a slice of dim."""
     def softmax(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Exponentials along dim divided by their sum, without overflow."""
     def sort(self, dim: int = -1, descending: bool = False, *, stable: bool = False) -> _sort_0_result:
@@ -566,6 +728,8 @@ class _TensorOps:
     @overload
     def split(self, split_size: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of pieces of one size, or of the listed sizes, along dim."""
+    def split_with_sizes(self, split_sizes: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of pieces of the listed sizes along dim."""
     def sqrt(self) -> Tensor:
         """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
     def sqrt_(self) -> Tensor:
@@ -613,8 +777,18 @@ class _TensorOps:
         """Hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """Hyperbolic tangent of each element."""
+    @overload
+    def tensor_split(self, sections: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of so many nearly equal parts along dim, or of the parts between indices."""
+    @overload
+    def tensor_split(self, indices: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of so many nearly equal parts along dim, or of the parts between indices."""
+    def tile(self, dims: Sequence[int] | int) -> Tensor:
+        """Copies of input side by side; fewer numbers than dimensions count from the last."""
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _topk_0_result:
         """The k largest (or smallest) elements along dim and their positions."""
+    def trace(self) -> Tensor:
+        """Sum of the diagonal of a matrix."""
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
     def tril(self, diagonal: int = 0) -> Tensor:
@@ -637,6 +811,10 @@ class _TensorOps:
         """Views at each index of a dimension, which disappears."""
     def unflatten(self, dim: int, sizes: Sequence[int] | int) -> Tensor:
         """One dimension split into several of the given sizes."""
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """Windows of one dimension, every step elements, as a new last dimension."""
+    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Numbers uniform on [low, high) in place of the elements."""
     def unsqueeze(self, dim: int) -> Tensor:
         """View with a new dimension of size 1."""
     @overload
@@ -648,6 +826,8 @@ class _TensorOps:
     @overload
     def var(self, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
         """Variance along dim with n - correction in the denominator; nan when that is 0."""
+    def vdot(self, other: Tensor) -> Tensor:
+        """Sum of the products of two vectors' elements, the first conjugated."""
     def view(self, shape: Sequence[int] | int) -> Tensor:
         """The same memory under other sizes; raises where the strides do not allow it."""
     def view_as(self, other: Tensor) -> Tensor:

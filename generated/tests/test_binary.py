@@ -44,6 +44,17 @@ OPS = [
         ],
     ),
     Op(
+        name="bce_probs",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (0.1, 0.9), "target": (0.1, 0.9)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor")), results=("out",), diff=("input", "target"), saved=("input", "target"), like="-(target * numpy.log(input) + (1 - target) * numpy.log1p(-input))", kind="expr"),
+        ],
+    ),
+    Op(
         name="clamp_max",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
@@ -139,6 +150,39 @@ OPS = [
         ],
     ),
     Op(
+        name="gcd",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        methods=("gcd",),
+        out=True,
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.gcd", kind="name"),
+        ],
+    ),
+    Op(
+        name="heaviside",
+        elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("heaviside",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "values": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("values", "Tensor")), results=("out",), like="numpy.heaviside", kind="name"),
+        ],
+    ),
+    Op(
+        name="huber",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0), "target": (-3.0, 3.0)},
+        params={"delta": (1.0, 0.7)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("delta", "float")), results=("out",), diff=("input", "target"), saved=("input", "target"), like="numpy.where(numpy.abs(input - target) <= delta, 0.5 * (input - target) ** 2, delta * (numpy.abs(input - target) - 0.5 * delta))", kind="expr"),
+        ],
+    ),
+    Op(
         name="hypot",
         elementwise=True,
         promote="float",
@@ -153,6 +197,28 @@ OPS = [
         ],
     ),
     Op(
+        name="lcm",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        methods=("lcm",),
+        out=True,
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.lcm", kind="name"),
+        ],
+    ),
+    Op(
+        name="ldexp",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("ldexp",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="input * numpy.exp2(other)", kind="expr"),
+        ],
+    ),
+    Op(
         name="logaddexp",
         elementwise=True,
         promote="float",
@@ -162,6 +228,18 @@ OPS = [
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.logaddexp", kind="name"),
+        ],
+    ),
+    Op(
+        name="logaddexp2",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("logaddexp2",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.logaddexp2", kind="name"),
         ],
     ),
     Op(
@@ -201,6 +279,18 @@ OPS = [
         ],
     ),
     Op(
+        name="nextafter",
+        elementwise=True,
+        promote="float",
+        dtypes=("f32", "f64"),
+        methods=("nextafter",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.nextafter", kind="name"),
+        ],
+    ),
+    Op(
         name="pow",
         elementwise=True,
         methods=("pow",),
@@ -224,6 +314,28 @@ OPS = [
         domains={"input": (-5.0, 5.0), "other": (0.5, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.remainder", kind="name"),
+        ],
+    ),
+    Op(
+        name="rsub",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        params={"alpha": (1, 2)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "other"), like="other - alpha * input", kind="expr"),
+        ],
+    ),
+    Op(
+        name="smooth_l1",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0), "target": (-3.0, 3.0)},
+        params={"beta": (1.0, 0.7)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("beta", "float")), results=("out",), diff=("input", "target"), saved=("input", "target"), like="numpy.where(numpy.abs(input - target) < beta, 0.5 * (input - target) ** 2 / beta, numpy.abs(input - target) - 0.5 * beta)", kind="expr"),
         ],
     ),
     Op(
@@ -257,6 +369,17 @@ OPS = [
         params={"alpha": (1, 2)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "other"), like="input - alpha * other", kind="expr"),
+        ],
+    ),
+    Op(
+        name="xlog1py",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.2, 3.0), "other": (0.2, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="scipy.special.xlog1py", kind="name"),
         ],
     ),
     Op(

@@ -89,6 +89,30 @@ OPS = [
         ],
     ),
     Op(
+        name="isneginf",
+        elementwise=True,
+        promote="bool",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("isneginf",),
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.isneginf", kind="name"),
+        ],
+    ),
+    Op(
+        name="isposinf",
+        elementwise=True,
+        promote="bool",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("isposinf",),
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.isposinf", kind="name"),
+        ],
+    ),
+    Op(
         name="le",
         elementwise=True,
         promote="bool",

@@ -6,6 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="col2im",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 8, 6)}, "output_size": (3, 4), "kernel_size": (2, 2)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("output_size", "int[2]"), ("kernel_size", "int[2]"), ("dilation", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("stride", "int[2]", (1, 1))), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="conv1d",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "padding": (1,)}, {"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "padding": "same"}, {"input": {"shape": (2, 4, 6)}, "weight": {"shape": (4, 2, 3)}, "bias": {"shape": (4,)}, "padding": "same", "groups": 2}),
@@ -30,6 +39,30 @@ OPS = [
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "str", "valid"), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
+        ],
+    ),
+    Op(
+        name="conv_transpose1d",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 2, 4)}, "weight": {"shape": (2, 3, 3)}, "bias": {"shape": (3,)}}, {"input": {"shape": (2, 2, 4)}, "weight": {"shape": (2, 3, 3)}, "stride": (2,), "padding": (1,)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("output_padding", "int[1]", (0,)), ("groups", "int", 1), ("dilation", "int[1]", (1,))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="conv_transpose2d",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "weight": {"shape": (2, 3, 2, 2)}, "bias": {"shape": (3,)}}, {"input": {"shape": (1, 2, 3, 3)}, "weight": {"shape": (2, 3, 2, 2)}, "stride": (2, 2), "padding": (1, 1)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("output_padding", "int[2]", (0, 0)), ("groups", "int", 1), ("dilation", "int[2]", (1, 1))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="conv_transpose3d",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 2, 2, 2)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "bias": {"shape": (1,)}}, {"input": {"shape": (1, 2, 2, 2, 2)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "stride": (2, 2, 2), "padding": (1, 1, 1)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("output_padding", "int[3]", (0, 0, 0)), ("groups", "int", 1), ("dilation", "int[3]", (1, 1, 1))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -84,6 +117,15 @@ OPS = [
         cases=({"grad": {"shape": (2, 3, 5)}, "input": {"shape": (2, 4, 5)}, "size": (3, 4, 3), "stride": (1,), "padding": (1,), "dilation": (1,), "groups": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("size", "int[]"), ("stride", "int[]"), ("padding", "int[]"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("grad", "input"), saved=("grad", "input"), tests="tests/ops/test_conv.py"),
+        ],
+    ),
+    Op(
+        name="im2col",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 4)}, "kernel_size": (2, 2)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("dilation", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("stride", "int[2]", (1, 1))), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
 ]

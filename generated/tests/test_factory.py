@@ -42,10 +42,32 @@ OPS = [
         ],
     ),
     Op(
+        name="logspace",
+        cases=({"start": 0, "end": 1, "steps": 5},),
+        tol=1e-06,
+        forms=[
+            Form(args=(("start", "Scalar"), ("end", "Scalar"), ("steps", "int"), ("base", "float", 10.0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.logspace(start, end, steps, base=base)", kind="expr"),
+        ],
+    ),
+    Op(
         name="ones",
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones(size)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="tril_indices",
+        cases=({"row": 3, "col": 3}, {"row": 3, "col": 4, "offset": 1}),
+        forms=[
+            Form(args=(("row", "int"), ("col", "int"), ("offset", "int", 0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.array(numpy.tril_indices(row, offset, col))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="triu_indices",
+        cases=({"row": 3, "col": 3}, {"row": 3, "col": 4, "offset": -1}),
+        forms=[
+            Form(args=(("row", "int"), ("col", "int"), ("offset", "int", 0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.array(numpy.triu_indices(row, offset, col))", kind="expr"),
         ],
     ),
     Op(

@@ -21,11 +21,35 @@ OPS = [
         ],
     ),
     Op(
+        name="bincount",
+        methods=("bincount",),
+        cases=({"input": {"values": (0, 2, 1, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weights", "Tensor?", None), ("minlength", "int", 0)), results=("out",), like="numpy.bincount(input, weights, minlength)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="bucketize",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "boundaries": {"values": (0.0, 1.0, 2.0)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("boundaries", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(boundaries, input, \"right\" if right else \"left\")", kind="expr"),
+        ],
+    ),
+    Op(
         name="diagonal_backward",
         home="internal",
         cases=({"grad": {"shape": (3,)}, "size": (3, 3), "offset": 0, "dim1": 0, "dim2": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("size", "int[]"), ("offset", "int"), ("dim1", "int"), ("dim2", "int")), results=("slope",), diff=("grad",), tests="tests/ops/test_view.py"),
+        ],
+    ),
+    Op(
+        name="diagonal_scatter",
+        methods=("diagonal_scatter",),
+        cases=({"input": {"shape": (3, 3)}, "src": {"shape": (3,)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("src", "Tensor"), ("offset", "int", 0), ("dim1", "int", 0), ("dim2", "int", 1)), results=("out",), diff=("input", "src"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -66,6 +90,22 @@ OPS = [
         cases=({"input": {"shape": (5, 3)}, "dim": 0, "index": {"shape": (4,), "kind": "index"}, "source": {"shape": (4, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "source"), saved=("index",), tests="tests/ops/test_index.py"),
+        ],
+    ),
+    Op(
+        name="index_copy",
+        methods=("index_copy",),
+        cases=({"input": {"shape": (5, 3)}, "dim": 0, "index": {"shape": (3,), "kind": "permutation"}, "source": {"shape": (3, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor")), results=("out",), diff=("input", "source"), saved=("index",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="index_fill",
+        methods=("index_fill",),
+        cases=({"input": {"shape": (5, 3)}, "dim": 0, "index": {"shape": (3,), "kind": "permutation"}, "value": {"shape": ()}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("value", "Tensor|Scalar")), results=("out",), diff=("input", "value"), saved=("index",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -137,6 +177,14 @@ OPS = [
         ],
     ),
     Op(
+        name="searchsorted",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        cases=({"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("sorted_sequence", "Tensor"), ("input", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(sorted_sequence, input, \"right\" if right else \"left\")", kind="expr"),
+        ],
+    ),
+    Op(
         name="select_backward",
         home="internal",
         cases=({"grad": {"shape": (3,)}, "size": (4, 3), "dim": 0, "index": 1},),
@@ -145,11 +193,27 @@ OPS = [
         ],
     ),
     Op(
+        name="select_scatter",
+        methods=("select_scatter",),
+        cases=({"input": {"shape": (4, 3)}, "src": {"shape": (3,)}, "dim": 0, "index": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("src", "Tensor"), ("dim", "int"), ("index", "int")), results=("out",), diff=("input", "src"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="slice_backward",
         home="internal",
         cases=({"grad": {"shape": (2, 3)}, "size": (5, 3), "dim": 0, "start": 1, "end": 3, "step": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("size", "int[]"), ("dim", "int"), ("start", "int?"), ("end", "int?"), ("step", "int")), results=("slope",), diff=("grad",), tests="tests/ops/test_view.py"),
+        ],
+    ),
+    Op(
+        name="slice_scatter",
+        methods=("slice_scatter",),
+        cases=({"input": {"shape": (5, 3)}, "src": {"shape": (2, 3)}, "dim": 0, "start": 1, "end": 3},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("src", "Tensor"), ("dim", "int", 0), ("start", "int?", None), ("end", "int?", None), ("step", "int", 1)), results=("out",), diff=("input", "src"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -166,6 +230,14 @@ OPS = [
         cases=({"input": {"shape": (4, 3)}, "indices": {"shape": (2, 3), "kind": "index"}, "dim": 0},),
         forms=[
             Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("dim", "int?", None)), results=("out",), diff=("input",), like="numpy.take_along_axis(input, indices, dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unfold_backward",
+        home="internal",
+        cases=({"grad": {"shape": (3, 3, 3)}, "input_size": (5, 3), "dimension": 0, "size": 3, "step": 1},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("dimension", "int"), ("size", "int"), ("step", "int")), results=("slope",), diff=("grad",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
 ]

@@ -6,12 +6,48 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="addbmm",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("addbmm",),
+        cases=({"input": {"shape": (3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("batch1", "Tensor"), ("batch2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "batch1", "batch2"), saved=("batch1", "batch2"), like="beta * input + alpha * numpy.sum(batch1 @ batch2, axis=0)", kind="expr"),
+        ],
+    ),
+    Op(
         name="addmm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmm",),
         cases=({"input": {"shape": (2, 4)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}}, {"input": {"shape": (4,)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("mat1", "Tensor"), ("mat2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "mat1", "mat2"), saved=("mat1", "mat2"), like="beta * input + alpha * (mat1 @ mat2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="addmv",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("addmv",),
+        cases=({"input": {"shape": (2,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}}, {"input": {"shape": (1,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("mat", "Tensor"), ("vec", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "mat", "vec"), saved=("mat", "vec"), like="beta * input + alpha * (mat @ vec)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="addr",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("addr",),
+        cases=({"input": {"shape": (2, 3)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}}, {"input": {"shape": (3,)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("vec1", "Tensor"), ("vec2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "vec1", "vec2"), saved=("vec1", "vec2"), like="beta * input + alpha * numpy.outer(vec1, vec2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="baddbmm",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("baddbmm",),
+        cases=({"input": {"shape": (2, 3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("batch1", "Tensor"), ("batch2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "batch1", "batch2"), saved=("batch1", "batch2"), like="beta * input + alpha * (batch1 @ batch2)", kind="expr"),
         ],
     ),
     Op(
@@ -24,12 +60,175 @@ OPS = [
         ],
     ),
     Op(
+        name="cdist",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}},),
+        forms=[
+            Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("x1", "x2"), like="scipy.spatial.distance.cdist(x1, x2, \"minkowski\", p=p)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cholesky_lower",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.linalg.cholesky((input + numpy.swapaxes(input, -1, -2)) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cholesky_symmetric",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), saved=("out",), like="numpy.linalg.cholesky((input + numpy.swapaxes(input, -1, -2)) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="corrcoef",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("corrcoef",),
+        cases=({"input": {"shape": (3, 4)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.corrcoef", kind="name"),
+        ],
+    ),
+    Op(
+        name="cov",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("cov",),
+        cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("correction", "int", 1, "kwonly")), results=("out",), diff=("input",), like="numpy.cov(input, ddof=correction)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="det",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("A",), like="numpy.linalg.det", kind="name"),
+        ],
+    ),
+    Op(
         name="dot",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
         cases=({"input": {"shape": (4,)}, "tensor": {"shape": (4,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("tensor", "Tensor")), results=("out",), diff=("input", "tensor"), saved=("input", "tensor"), like="numpy.dot", kind="name"),
+        ],
+    ),
+    Op(
+        name="inner",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("inner",),
+        cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (4, 3)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.inner", kind="name"),
+        ],
+    ),
+    Op(
+        name="inv",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("out",), like="numpy.linalg.inv", kind="name"),
+        ],
+    ),
+    Op(
+        name="inv_ex",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), saved=("inverse",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="kron",
+        methods=("kron",),
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 2)}}, {"input": {"shape": (3,)}, "other": {"shape": (2, 2)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.kron", kind="name"),
+        ],
+    ),
+    Op(
+        name="linalg_cholesky",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"grad": "the matrix must stay symmetric"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky(A) if not upper else numpy.swapaxes(numpy.linalg.cholesky(A), -1, -2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_cross",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigh",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.swapaxes(A, -1, -2)) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigvalsh",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.swapaxes(A, -1, -2)) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_qr",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_solve",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3,)}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (2, 3)}, "left": False}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly")), results=("out",), diff=("A", "B"), saved=("A", "out"), like="numpy.linalg.solve(A, B[..., None] if B.ndim == 1 or B.shape == A.shape[:-1] else B).reshape(B.shape) if left else numpy.swapaxes(numpy.linalg.solve(numpy.swapaxes(A, -1, -2), numpy.swapaxes(B, -1, -2)), -1, -2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_svd",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3)}, "full_matrices": False}, {"A": {"shape": (3, 2)}, "full_matrices": False}, {"A": {"shape": (2, 3)}, "full_matrices": False}),
+        skip={"values": "the sign of a singular vector is free", "layouts": "the sign of a singular vector is free"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("full_matrices", "bool", True)), results=("U", "S", "Vh"), diff=("A",), diff_results=("U", "S", "Vh"), saved=("U", "S", "Vh"), like="numpy.linalg.svd(A, full_matrices)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_svdvals",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3)}}, {"A": {"shape": (2, 3)}}),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.svd(A, compute_uv=False)", kind="expr"),
         ],
     ),
     Op(
@@ -42,6 +241,15 @@ OPS = [
         ],
     ),
     Op(
+        name="logdet",
+        dtypes=("f32", "f64"),
+        methods=("logdet",),
+        cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.slogdet(A)[1]", kind="expr"),
+        ],
+    ),
+    Op(
         name="matmul",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("matmul",),
@@ -49,6 +257,15 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}}, {"input": {"shape": (3,)}, "other": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (3,)}}, {"input": {"shape": (3,)}, "other": {"shape": (3, 2)}}, {"input": {"shape": (2, 1, 3, 4)}, "other": {"shape": (3, 4, 2)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.matmul", kind="name"),
+        ],
+    ),
+    Op(
+        name="matrix_norm",
+        home="linalg",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("ord", "str", "fro"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False)), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, axis=dim, keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(
@@ -75,6 +292,47 @@ OPS = [
         cases=({"input": {"shape": (3,)}, "vec2": {"shape": (4,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("vec2", "Tensor")), results=("out",), diff=("input", "vec2"), like="numpy.outer", kind="name"),
+        ],
+    ),
+    Op(
+        name="pinv",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 2)}},),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.pinv", kind="name"),
+        ],
+    ),
+    Op(
+        name="slogdet",
+        dtypes=("f32", "f64"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("sign", "logabsdet"), diff=("A",), diff_results=("logabsdet",), saved=("A",), like="numpy.linalg.slogdet", kind="name"),
+        ],
+    ),
+    Op(
+        name="trace",
+        methods=("trace",),
+        cases=({"input": {"shape": (3, 3)}}, {"input": {"shape": (2, 4)}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.trace", kind="name"),
+        ],
+    ),
+    Op(
+        name="vdot",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("vdot",),
+        cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.vdot", kind="name"),
+        ],
+    ),
+    Op(
+        name="vecdot",
+        home="linalg",
+        cases=({"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("y", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("x", "y"), like="numpy.sum(numpy.conj(x) * y, axis=dim)", kind="expr"),
         ],
     ),
 ]

@@ -17,6 +17,17 @@ OPS = [
         ],
     ),
     Op(
+        name="bitwise_left_shift",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        methods=("bitwise_left_shift",),
+        operators=("<<",),
+        out=True,
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.left_shift", kind="name"),
+        ],
+    ),
+    Op(
         name="bitwise_not",
         elementwise=True,
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
@@ -36,6 +47,17 @@ OPS = [
         out=True,
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.bitwise_or", kind="name"),
+        ],
+    ),
+    Op(
+        name="bitwise_right_shift",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        methods=("bitwise_right_shift",),
+        operators=(">>",),
+        out=True,
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.right_shift", kind="name"),
         ],
     ),
     Op(

@@ -49,6 +49,13 @@ OPS = [
         ],
     ),
     Op(
+        name="empty_like",
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="fill",
         home="internal",
         promote="input",
@@ -63,6 +70,33 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "fill_value": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full_like(input, fill_value)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="new_full",
+        home="internal",
+        methods=("new_full",),
+        cases=({"input": {"shape": (2,)}, "size": (2, 3), "fill_value": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full(size, fill_value)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="new_ones",
+        home="internal",
+        methods=("new_ones",),
+        cases=({"input": {"shape": (2,)}, "size": (2, 3)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones(size)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="new_zeros",
+        home="internal",
+        methods=("new_zeros",),
+        cases=({"input": {"shape": (2,)}, "size": (2, 3)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros(size)", kind="expr"),
         ],
     ),
     Op(

@@ -14,6 +14,17 @@ OPS = [
         ],
     ),
     Op(
+        name="exponential",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("exponential_",),
+        cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("lambd", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
         name="multinomial",
         methods=("multinomial",),
         cases=({"input": {"shape": (5,), "kind": "unit"}, "num_samples": 2},),
@@ -28,6 +39,17 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "p": 0.5},),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?")), results=("out", "mask"), diff=("input",), diff_results=("out",), saved=("mask",)),
+        ],
+    ),
+    Op(
+        name="normal",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("normal_",),
+        cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("mean", "float", 0.0), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(
@@ -71,6 +93,17 @@ OPS = [
         cases=({"n": 5},),
         forms=[
             Form(args=(("n", "int"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="uniform",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("uniform_",),
+        cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("low", "float", 0.0), ("high", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
 ]

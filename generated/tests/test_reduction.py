@@ -33,6 +33,15 @@ OPS = [
         ],
     ),
     Op(
+        name="aminmax",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("aminmax",),
+        cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int?", None, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("min", "max"), diff=("input",), diff_results=("min", "max"), like="(numpy.min(input, axis=dim, keepdims=keepdim), numpy.max(input, axis=dim, keepdims=keepdim))", kind="expr"),
+        ],
+    ),
+    Op(
         name="any",
         promote="bool",
         methods=("any",),
@@ -68,6 +77,15 @@ OPS = [
         cases=({"input": {"shape": (2, 3), "kind": "mask"}}, {"input": {"shape": (2, 3), "kind": "mask"}, "dim": (1,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ())), results=("out",), like="numpy.count_nonzero(input, axis=dim or None)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="kthvalue",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("kthvalue",),
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "k": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("k", "int"), ("dim", "int", -1), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -109,6 +127,34 @@ OPS = [
         ],
     ),
     Op(
+        name="median",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("median",),
+        cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="median_all",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="median_dim",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="min",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("min",),
@@ -129,6 +175,43 @@ OPS = [
         ],
     ),
     Op(
+        name="mode",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("mode",),
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int", -1), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="nanmean",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("nanmean",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), diff=("input",), like="numpy.nanmean(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="nanmedian",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("nanmedian",),
+        cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="nansum",
+        promote="sum",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("nansum",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input",), like="numpy.nansum(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
         name="prod",
         methods=("prod",),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": 1}),
@@ -145,6 +228,14 @@ OPS = [
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("out",), diff=("input",), like="numpy.std(input, ddof=int(unbiased))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("out",), diff=("input",), like="numpy.std(input, axis=dim or None, ddof=correction, keepdims=keepdim)", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("unbiased", "bool"), ("keepdim", "bool", False)), results=("out",), diff=("input",), like="numpy.std(input, axis=dim or None, ddof=int(unbiased), keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="std_mean",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, axis=dim or None, ddof=correction, keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
         ],
     ),
     Op(
@@ -182,6 +273,23 @@ OPS = [
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("out",), diff=("input",), like="numpy.var(input, ddof=int(unbiased))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("out",), diff=("input",), like="numpy.var(input, axis=dim or None, ddof=correction, keepdims=keepdim)", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("unbiased", "bool"), ("keepdim", "bool", False)), results=("out",), diff=("input",), like="numpy.var(input, axis=dim or None, ddof=int(unbiased), keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="var_mean",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("var", "mean"), diff=("input",), diff_results=("var", "mean"), like="(numpy.var(input, axis=dim or None, ddof=correction, keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="var_mean_mean",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "dim": (0,), "keepdim": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("keepdim", "bool")), results=("out",), diff=("input",), like="numpy.mean(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(

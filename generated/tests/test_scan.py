@@ -6,6 +6,24 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="cummax",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("cummax",),
+        cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="cummin",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("cummin",),
+        cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="cumprod",
         promote="sum",
         methods=("cumprod",),
@@ -23,6 +41,15 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.cumsum(input, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="logcumsumexp",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("logcumsumexp",),
+        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.logaddexp.accumulate(input, axis=dim)", kind="expr"),
         ],
     ),
 ]

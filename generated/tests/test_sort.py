@@ -14,6 +14,15 @@ OPS = [
         ],
     ),
     Op(
+        name="msort",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("msort",),
+        cases=({"input": {"shape": (3, 4), "kind": "distinct"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sort(input, axis=0)", kind="expr"),
+        ],
+    ),
+    Op(
         name="sort",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("sort",),

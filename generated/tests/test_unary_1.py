@@ -112,6 +112,18 @@ OPS = [
         ],
     ),
     Op(
+        name="celu",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        params={"alpha": (1.0, 0.5)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("alpha", "float", 1.0)), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > 0, input, alpha * numpy.expm1(input / alpha))", kind="expr"),
+        ],
+    ),
+    Op(
         name="conj",
         elementwise=True,
         methods=("conj",),
@@ -147,6 +159,32 @@ OPS = [
         ],
     ),
     Op(
+        name="deg2rad",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("deg2rad",),
+        inplace=("deg2rad_",),
+        out=True,
+        domains={"input": (-180.0, 180.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.deg2rad", kind="name"),
+        ],
+    ),
+    Op(
+        name="digamma",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("digamma",),
+        inplace=("digamma_",),
+        out=True,
+        domains={"input": (0.5, 4.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.digamma", kind="name"),
+        ],
+    ),
+    Op(
         name="elu",
         home="nn.functional",
         elementwise=True,
@@ -156,6 +194,17 @@ OPS = [
         params={"alpha": (1.0, 0.5)},
         forms=[
             Form(args=(("input", "Tensor"), ("alpha", "float", 1.0)), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > 0, input, alpha * numpy.expm1(input))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="entr",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.2, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.entr", kind="name"),
         ],
     ),
     Op(
@@ -184,6 +233,19 @@ OPS = [
         edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.erfc", kind="name"),
+        ],
+    ),
+    Op(
+        name="erfinv",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("erfinv",),
+        inplace=("erfinv_",),
+        out=True,
+        domains={"input": (-0.9, 0.9)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="scipy.special.erfinv", kind="name"),
         ],
     ),
     Op(
@@ -278,6 +340,30 @@ OPS = [
         ],
     ),
     Op(
+        name="hardshrink",
+        home="nn.functional",
+        elementwise=True,
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        params={"lambd": (0.5, 1.2)},
+        special=({"input": 0.5, "d_input": 0}, {"input": -0.5, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("lambd", "float", 0.5)), results=("out",), diff=("input",), saved=("input",), like="numpy.where(numpy.abs(input) <= lambd, 0, input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hardsigmoid",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-5.0, 5.0)},
+        special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input / 6 + 0.5, 0, 1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="hardswish",
         home="nn.functional",
         elementwise=True,
@@ -287,6 +373,67 @@ OPS = [
         special=({"input": -3, "d_input": -0.5}, {"input": 3, "d_input": 1.5}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input * numpy.clip(input + 3, 0, 6) / 6", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hardtanh",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        special=({"input": -1, "d_input": 0}, {"input": 1, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("min_val", "float", -1.0), ("max_val", "float", 1.0)), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input, min_val, max_val)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="i0",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("i0",),
+        inplace=("i0_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0,)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i0", kind="name"),
+        ],
+    ),
+    Op(
+        name="i0e",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 3.0)},
+        special=({"input": 0, "d_input": 0},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i0e", kind="name"),
+        ],
+    ),
+    Op(
+        name="i1",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 3.0)},
+        edges={"": (0.0,)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i1", kind="name"),
+        ],
+    ),
+    Op(
+        name="i1e",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i1e", kind="name"),
         ],
     ),
     Op(
@@ -303,17 +450,16 @@ OPS = [
         ],
     ),
     Op(
-        name="log",
+        name="lgamma",
         elementwise=True,
         promote="float",
-        methods=("log",),
-        inplace=("log_",),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("lgamma",),
+        inplace=("lgamma_",),
         out=True,
-        domains={"input": (0.1, 4.0)},
-        edges={"": (0.0, float("inf"), float("nan"))},
-        special=({"input": 0, "out": float("-inf"), "d_input": float("inf")},),
+        domains={"input": (0.5, 4.0)},
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.log", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.gammaln", kind="name"),
         ],
     ),
 ]

@@ -6,6 +6,20 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="log",
+        elementwise=True,
+        promote="float",
+        methods=("log",),
+        inplace=("log_",),
+        out=True,
+        domains={"input": (0.1, 4.0)},
+        edges={"": (0.0, float("inf"), float("nan"))},
+        special=({"input": 0, "out": float("-inf"), "d_input": float("inf")},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.log", kind="name"),
+        ],
+    ),
+    Op(
         name="log10",
         elementwise=True,
         promote="float",
@@ -46,6 +60,29 @@ OPS = [
         ],
     ),
     Op(
+        name="log_ndtr",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.log_ndtr", kind="name"),
+        ],
+    ),
+    Op(
+        name="logit",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("logit",),
+        out=True,
+        domains={"input": (0.15, 0.85)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("eps", "float?", None)), results=("out",), diff=("input",), saved=("input",), like="numpy.log(input / (1 - input)) if eps is None else numpy.log(numpy.clip(input, eps, 1 - eps) / (1 - numpy.clip(input, eps, 1 - eps)))", kind="expr"),
+        ],
+    ),
+    Op(
         name="logsigmoid",
         home="nn.functional",
         elementwise=True,
@@ -70,6 +107,18 @@ OPS = [
         ],
     ),
     Op(
+        name="ndtr",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.ndtr", kind="name"),
+        ],
+    ),
+    Op(
         name="neg",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
@@ -81,6 +130,31 @@ OPS = [
         edges={"": (0.0, float("inf"), float("nan"))},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.negative", kind="name"),
+        ],
+    ),
+    Op(
+        name="polygamma_of",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (1.0, 4.0)},
+        params={"order": (1, 2)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("order", "int")), results=("out",), diff=("input",), saved=("input",), like="scipy.special.polygamma(order, input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="rad2deg",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("rad2deg",),
+        inplace=("rad2deg_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.rad2deg", kind="name"),
         ],
     ),
     Op(
@@ -110,6 +184,17 @@ OPS = [
         ],
     ),
     Op(
+        name="relu6",
+        home="nn.functional",
+        elementwise=True,
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 9.0)},
+        special=({"input": 0, "d_input": 0}, {"input": 6, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input, 0, 6)", kind="expr"),
+        ],
+    ),
+    Op(
         name="round",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
@@ -133,6 +218,18 @@ OPS = [
         edges={"": (float("inf"), float("nan"))},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="1.0 / numpy.sqrt(input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="selu",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        special=({"input": 0, "d_input": 1.7580993408473766},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="1.0507009873554805 * numpy.where(input > 0, input, 1.6732632423543772 * numpy.expm1(input))", kind="expr"),
         ],
     ),
     Op(
@@ -240,6 +337,29 @@ OPS = [
         ],
     ),
     Op(
+        name="softshrink",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        special=({"input": 0.5, "d_input": 0}, {"input": -0.5, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("lambd", "float", 0.5)), results=("out",), diff=("input",), saved=("input",), like="numpy.sign(input) * numpy.maximum(numpy.abs(input) - lambd, 0)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="softsign",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input / (1 + numpy.abs(input))", kind="expr"),
+        ],
+    ),
+    Op(
         name="sqrt",
         elementwise=True,
         promote="float",
@@ -290,6 +410,29 @@ OPS = [
         edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="numpy.tanh", kind="name"),
+        ],
+    ),
+    Op(
+        name="tanhshrink",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input - numpy.tanh(input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="threshold",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        params={"threshold": (0.1,), "value": (2.0,)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("threshold", "float"), ("value", "float")), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > threshold, input, value)", kind="expr"),
         ],
     ),
     Op(

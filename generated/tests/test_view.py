@@ -122,6 +122,15 @@ OPS = [
         ],
     ),
     Op(
+        name="split_with_sizes",
+        methods=("split_with_sizes",),
+        view_of="input",
+        cases=({"input": {"shape": (5, 3)}, "split_sizes": (2, 3)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("split_sizes", "int[]"), ("dim", "int", 0)), results=("out[]",), diff=("input",), like="numpy.split(input, numpy.cumsum(split_sizes)[:-1], axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
         name="squeeze",
         methods=("squeeze",),
         view_of="input",
@@ -137,6 +146,16 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,)}}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.transpose", kind="name"),
+        ],
+    ),
+    Op(
+        name="tensor_split",
+        methods=("tensor_split",),
+        view_of="input",
+        cases=({"input": {"shape": (5, 3)}, "sections": 2}, {"input": {"shape": (5, 3)}, "indices": (1, 3)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("sections", "int"), ("dim", "int", 0)), results=("out[]",), diff=("input",), like="numpy.array_split(input, sections, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("indices", "int[]"), ("dim", "int", 0)), results=("out[]",), diff=("input",), like="numpy.split(input, indices, axis=dim)", kind="expr"),
         ],
     ),
     Op(
@@ -164,6 +183,16 @@ OPS = [
         cases=({"input": {"shape": (6, 2)}, "dim": 0, "sizes": (2, 3)},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("sizes", "int[]")), results=("out",), diff=("input",), like="numpy.reshape(input, input.shape[:dim % input.ndim] + tuple(sizes) + input.shape[dim % input.ndim + 1:])", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unfold",
+        home="internal",
+        methods=("unfold",),
+        view_of="input",
+        cases=({"input": {"shape": (5, 3)}, "dimension": 0, "size": 3, "step": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dimension", "int"), ("size", "int"), ("step", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(

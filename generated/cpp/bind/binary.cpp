@@ -94,6 +94,25 @@ PyObject* bce_logits_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
   return bce_logits_call(nullptr, args, nargs, kwnames);
 }
 
+// bce_probs
+constexpr Param kBceProbsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+};
+const Spec kBceProbsSpec{"bce_probs", "bce_probs(Tensor input, Tensor target) -> Tensor out", kBceProbsSpecParams};
+
+PyObject* bce_probs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBceProbsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bce_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* bce_probs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bce_probs_call(nullptr, args, nargs, kwnames);
+}
+
 // clamp_max
 constexpr Param kClampMaxSpecParams[] = {
     {"input", Kind::Tensor},
@@ -342,6 +361,74 @@ PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// gcd
+constexpr Param kGcdSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kGcdSpec{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", kGcdSpecParams};
+
+PyObject* gcd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kGcdSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::gcd_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* gcd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gcd_call(nullptr, args, nargs, kwnames);
+}
+PyObject* gcd_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gcd_call(self, args, nargs, kwnames);
+}
+
+// heaviside
+constexpr Param kHeavisideSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHeavisideSpec{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", kHeavisideSpecParams};
+
+PyObject* heaviside_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHeavisideSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::heaviside_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* heaviside_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return heaviside_call(nullptr, args, nargs, kwnames);
+}
+PyObject* heaviside_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return heaviside_call(self, args, nargs, kwnames);
+}
+
+// huber
+constexpr Param kHuberSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"delta", Kind::Float},
+};
+const Spec kHuberSpec{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", kHuberSpecParams};
+
+PyObject* huber_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHuberSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+  });
+}
+PyObject* huber_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return huber_call(nullptr, args, nargs, kwnames);
+}
+
 // hypot
 constexpr Param kHypotSpecParams[] = {
     {"input", Kind::Tensor},
@@ -376,6 +463,54 @@ PyObject* hypot_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   });
 }
 
+// lcm
+constexpr Param kLcmSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLcmSpec{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", kLcmSpecParams};
+
+PyObject* lcm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLcmSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::lcm_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::lcm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* lcm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lcm_call(nullptr, args, nargs, kwnames);
+}
+PyObject* lcm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lcm_call(self, args, nargs, kwnames);
+}
+
+// ldexp
+constexpr Param kLdexpSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLdexpSpec{"ldexp", "ldexp(Tensor input, Tensor other) -> Tensor out", kLdexpSpecParams};
+
+PyObject* ldexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLdexpSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::ldexp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::ldexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* ldexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldexp_call(nullptr, args, nargs, kwnames);
+}
+PyObject* ldexp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldexp_call(self, args, nargs, kwnames);
+}
+
 // logaddexp
 constexpr Param kLogaddexpSpecParams[] = {
     {"input", Kind::Tensor},
@@ -398,6 +533,30 @@ PyObject* logaddexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* logaddexp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return logaddexp_call(self, args, nargs, kwnames);
+}
+
+// logaddexp2
+constexpr Param kLogaddexp2SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLogaddexp2Spec{"logaddexp2", "logaddexp2(Tensor input, Tensor other) -> Tensor out", kLogaddexp2SpecParams};
+
+PyObject* logaddexp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogaddexp2Spec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::logaddexp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::logaddexp2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* logaddexp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logaddexp2_call(nullptr, args, nargs, kwnames);
+}
+PyObject* logaddexp2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logaddexp2_call(self, args, nargs, kwnames);
 }
 
 // maximum
@@ -482,6 +641,30 @@ PyObject* mul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   });
 }
 
+// nextafter
+constexpr Param kNextafterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
+
+PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNextafterSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::nextafter_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(self, args, nargs, kwnames);
+}
+
 // pow
 constexpr Param kPowSpecParams[] = {
     {"input", Kind::Tensor},
@@ -548,6 +731,46 @@ PyObject* remainder_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
     Py_INCREF(self);
     return self;
   });
+}
+
+// rsub
+constexpr Param kRsubSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"alpha", Kind::Scalar, true, true},
+};
+const Spec kRsubSpec{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kRsubSpecParams};
+
+PyObject* rsub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kRsubSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+  });
+}
+PyObject* rsub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return rsub_call(nullptr, args, nargs, kwnames);
+}
+
+// smooth_l1
+constexpr Param kSmoothL1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"beta", Kind::Float},
+};
+const Spec kSmoothL1Spec{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out", kSmoothL1SpecParams};
+
+PyObject* smooth_l1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSmoothL1Spec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+  });
+}
+PyObject* smooth_l1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return smooth_l1_call(nullptr, args, nargs, kwnames);
 }
 
 // squared_difference
@@ -621,6 +844,25 @@ PyObject* sub_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
     Py_INCREF(self);
     return self;
   });
+}
+
+// xlog1py
+constexpr Param kXlog1pySpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kXlog1pySpec{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", kXlog1pySpecParams};
+
+PyObject* xlog1py_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kXlog1pySpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* xlog1py_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return xlog1py_call(nullptr, args, nargs, kwnames);
 }
 
 // xlogy
@@ -937,6 +1179,24 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = 1\n"
      "  d other = -trunc(input / other)"},
+    {"gcd", fast(gcd_function), METH_FASTCALL | METH_KEYWORDS,
+     "gcd(input, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"heaviside", fast(heaviside_function), METH_FASTCALL | METH_KEYWORDS,
+     "heaviside(input, values)\n"
+     "--\n"
+     "\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  values: Tensor"},
     {"hypot", fast(hypot_function), METH_FASTCALL | METH_KEYWORDS,
      "hypot(input, other)\n"
      "--\n"
@@ -953,6 +1213,28 @@ PyMethodDef functions_top[] = {
      "\n"
      "Special values:\n"
      "  input = 0, other = 0, d_input = 0, d_other = 0"},
+    {"lcm", fast(lcm_function), METH_FASTCALL | METH_KEYWORDS,
+     "lcm(input, other)\n"
+     "--\n"
+     "\n"
+     "Least common multiple of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"ldexp", fast(ldexp_function), METH_FASTCALL | METH_KEYWORDS,
+     "ldexp(input, other)\n"
+     "--\n"
+     "\n"
+     "Input times two to the power of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = exp2(other)\n"
+     "  d other = 0.6931471805599453 * exp2(other) * input"},
     {"logaddexp", fast(logaddexp_function), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp(input, other)\n"
      "--\n"
@@ -966,6 +1248,19 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(out == -inf, 0, exp(input - out))\n"
      "  d other = where(out == -inf, 0, exp(other - out))"},
+    {"logaddexp2", fast(logaddexp2_function), METH_FASTCALL | METH_KEYWORDS,
+     "logaddexp2(input, other)\n"
+     "--\n"
+     "\n"
+     "Logarithm to base 2 of the sum of two powers of 2.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(out == -inf, 0, exp2(input - out))\n"
+     "  d other = where(out == -inf, 0, exp2(other - out))"},
     {"maximum", fast(maximum_function), METH_FASTCALL | METH_KEYWORDS,
      "maximum(input, other)\n"
      "--\n"
@@ -1024,6 +1319,15 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = other\n"
      "  d other = input"},
+    {"nextafter", fast(nextafter_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter(input, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"pow", fast(pow_function), METH_FASTCALL | METH_KEYWORDS,
      "pow(input, exponent)\n"
      "--\n"
@@ -1053,6 +1357,20 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = 1\n"
      "  d other = -floor(input / other)"},
+    {"rsub", fast(rsub_function), METH_FASTCALL | METH_KEYWORDS,
+     "rsub(input, other, *, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Other minus alpha times input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -alpha\n"
+     "  d other = 1"},
     {"sub", fast(sub_function), METH_FASTCALL | METH_KEYWORDS,
      "sub(input, other, *, alpha=1)\n"
      "--\n"
@@ -1124,6 +1442,47 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = 1 - target - sigmoid(-input)\n"
      "  d target = -input"},
+    {"bce_probs", fast(bce_probs_function), METH_FASTCALL | METH_KEYWORDS,
+     "bce_probs(input, target)\n"
+     "--\n"
+     "\n"
+     "Binary cross entropy of each probability against its target, logarithms held at -100.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(log(input) < -100, 0, where(log(input) == -100, -0.5 * target / input, -target / input)) - where(log1p(-input) < -100, 0, where(log1p(-input) == -100, -0.5 * (1 - target) / (1 - input), (target - 1) / (1 - input)))\n"
+     "  d target = maximum(log1p(-input), -100) - maximum(log(input), -100)"},
+    {"huber", fast(huber_function), METH_FASTCALL | METH_KEYWORDS,
+     "huber(input, target, delta)\n"
+     "--\n"
+     "\n"
+     "Squared difference up to delta, linear beyond it with the slope delta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  delta: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)\n"
+     "  d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)"},
+    {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
+     "smooth_l1(input, target, beta)\n"
+     "--\n"
+     "\n"
+     "Absolute difference, rounded off by a parabola below beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  beta: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input - target) < beta, (input - target) / beta, sgn(input - target))\n"
+     "  d target = where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target))"},
     {"squared_difference", fast(squared_difference_function), METH_FASTCALL | METH_KEYWORDS,
      "squared_difference(input, target)\n"
      "--\n"
@@ -1155,6 +1514,19 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_special[] = {
+    {"xlog1py", fast(xlog1py_function), METH_FASTCALL | METH_KEYWORDS,
+     "xlog1py(input, other)\n"
+     "--\n"
+     "\n"
+     "Input times log(1 + other), 0 where input is 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input == 0 and other <= -1, 0, log1p(other))\n"
+     "  d other = input / (1 + other)"},
     {"xlogy", fast(xlogy_function), METH_FASTCALL | METH_KEYWORDS,
      "xlogy(input, other)\n"
      "--\n"
@@ -1393,6 +1765,24 @@ PyMethodDef methods[] = {
      "\n"
      "Remainder of the division that truncates, with the sign of input. In place: self is\n"
      "overwritten and returned."},
+    {"gcd", fast(gcd_method), METH_FASTCALL | METH_KEYWORDS,
+     "gcd($self, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"heaviside", fast(heaviside_method), METH_FASTCALL | METH_KEYWORDS,
+     "heaviside($self, values)\n"
+     "--\n"
+     "\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  values: Tensor"},
     {"hypot", fast(hypot_method), METH_FASTCALL | METH_KEYWORDS,
      "hypot($self, other)\n"
      "--\n"
@@ -1415,6 +1805,28 @@ PyMethodDef methods[] = {
      "\n"
      "Length of the vector (input, other) without overflow; at the origin the subgradient 0. In\n"
      "place: self is overwritten and returned."},
+    {"lcm", fast(lcm_method), METH_FASTCALL | METH_KEYWORDS,
+     "lcm($self, other)\n"
+     "--\n"
+     "\n"
+     "Least common multiple of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"ldexp", fast(ldexp_method), METH_FASTCALL | METH_KEYWORDS,
+     "ldexp($self, other)\n"
+     "--\n"
+     "\n"
+     "Input times two to the power of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = exp2(other)\n"
+     "  d other = 0.6931471805599453 * exp2(other) * input"},
     {"logaddexp", fast(logaddexp_method), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp($self, other)\n"
      "--\n"
@@ -1428,6 +1840,19 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  d input = where(out == -inf, 0, exp(input - out))\n"
      "  d other = where(out == -inf, 0, exp(other - out))"},
+    {"logaddexp2", fast(logaddexp2_method), METH_FASTCALL | METH_KEYWORDS,
+     "logaddexp2($self, other)\n"
+     "--\n"
+     "\n"
+     "Logarithm to base 2 of the sum of two powers of 2.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(out == -inf, 0, exp2(input - out))\n"
+     "  d other = where(out == -inf, 0, exp2(other - out))"},
     {"maximum", fast(maximum_method), METH_FASTCALL | METH_KEYWORDS,
      "maximum($self, other)\n"
      "--\n"
@@ -1496,6 +1921,15 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Product of the two, element by element. In place: self is overwritten and returned."},
+    {"nextafter", fast(nextafter_method), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter($self, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"pow", fast(pow_method), METH_FASTCALL | METH_KEYWORDS,
      "pow($self, exponent)\n"
      "--\n"

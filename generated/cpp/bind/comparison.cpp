@@ -166,6 +166,48 @@ PyObject* isnan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return isnan_call(self, args, nargs, kwnames);
 }
 
+// isneginf
+constexpr Param kIsneginfSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kIsneginfSpec{"isneginf", "isneginf(Tensor input) -> Tensor out", kIsneginfSpecParams};
+
+PyObject* isneginf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIsneginfSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::isneginf(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* isneginf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isneginf_call(nullptr, args, nargs, kwnames);
+}
+PyObject* isneginf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isneginf_call(self, args, nargs, kwnames);
+}
+
+// isposinf
+constexpr Param kIsposinfSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kIsposinfSpec{"isposinf", "isposinf(Tensor input) -> Tensor out", kIsposinfSpecParams};
+
+PyObject* isposinf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIsposinfSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::isposinf(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* isposinf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isposinf_call(nullptr, args, nargs, kwnames);
+}
+PyObject* isposinf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isposinf_call(self, args, nargs, kwnames);
+}
+
 // le
 constexpr Param kLeSpecParams[] = {
     {"input", Kind::Tensor},
@@ -390,6 +432,22 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"isneginf", fast(isneginf_function), METH_FASTCALL | METH_KEYWORDS,
+     "isneginf(input)\n"
+     "--\n"
+     "\n"
+     "Whether each element is negative infinity.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"isposinf", fast(isposinf_function), METH_FASTCALL | METH_KEYWORDS,
+     "isposinf(input)\n"
+     "--\n"
+     "\n"
+     "Whether each element is positive infinity.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"le", fast(le_function), METH_FASTCALL | METH_KEYWORDS,
      "le(input, other)\n"
      "--\n"
@@ -535,6 +593,22 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Whether each element is not a number.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"isneginf", fast(isneginf_method), METH_FASTCALL | METH_KEYWORDS,
+     "isneginf($self)\n"
+     "--\n"
+     "\n"
+     "Whether each element is negative infinity.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"isposinf", fast(isposinf_method), METH_FASTCALL | METH_KEYWORDS,
+     "isposinf($self)\n"
+     "--\n"
+     "\n"
+     "Whether each element is positive infinity.\n"
      "\n"
      "Args:\n"
      "  input: Tensor"},

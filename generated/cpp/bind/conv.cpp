@@ -6,6 +6,29 @@
 namespace tp::python {
 namespace {
 
+// col2im
+constexpr Param kCol2imSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"output_size", Kind::IntList},
+    {"kernel_size", Kind::IntList},
+    {"dilation", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"stride", Kind::IntList, true},
+};
+const Spec kCol2imSpec{"col2im", "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out", kCol2imSpecParams};
+
+PyObject* col2im_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCol2imSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::col2im(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1})));
+  });
+}
+PyObject* col2im_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return col2im_call(nullptr, args, nargs, kwnames);
+}
+
 // conv1d
 constexpr Param kConv1d1SpecParams[] = {
     {"input", Kind::Tensor},
@@ -118,6 +141,81 @@ PyObject* conv3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
 }
 PyObject* conv3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return conv3d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv_transpose1d
+constexpr Param kConvTranspose1dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor, true},
+    {"stride", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_padding", Kind::IntList, true},
+    {"groups", Kind::Int, true},
+    {"dilation", Kind::IntList, true},
+};
+const Spec kConvTranspose1dSpec{"conv_transpose1d", "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", kConvTranspose1dSpecParams};
+
+PyObject* conv_transpose1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kConvTranspose1dSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::conv_transpose1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1})));
+  });
+}
+PyObject* conv_transpose1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv_transpose1d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv_transpose2d
+constexpr Param kConvTranspose2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor, true},
+    {"stride", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_padding", Kind::IntList, true},
+    {"groups", Kind::Int, true},
+    {"dilation", Kind::IntList, true},
+};
+const Spec kConvTranspose2dSpec{"conv_transpose2d", "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", kConvTranspose2dSpecParams};
+
+PyObject* conv_transpose2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kConvTranspose2dSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::conv_transpose2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1})));
+  });
+}
+PyObject* conv_transpose2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv_transpose2d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv_transpose3d
+constexpr Param kConvTranspose3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor, true},
+    {"stride", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_padding", Kind::IntList, true},
+    {"groups", Kind::Int, true},
+    {"dilation", Kind::IntList, true},
+};
+const Spec kConvTranspose3dSpec{"conv_transpose3d", "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", kConvTranspose3dSpecParams};
+
+PyObject* conv_transpose3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kConvTranspose3dSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::conv_transpose3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{0, 0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1, 1})));
+  });
+}
+PyObject* conv_transpose3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv_transpose3d_call(nullptr, args, nargs, kwnames);
 }
 
 // convolution
@@ -264,6 +362,28 @@ PyObject* convolution_weight_backward_function(PyObject*, PyObject* const* args,
   return convolution_weight_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// im2col
+constexpr Param kIm2colSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"dilation", Kind::IntList, true},
+    {"padding", Kind::IntList, true},
+    {"stride", Kind::IntList, true},
+};
+const Spec kIm2colSpec{"im2col", "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out", kIm2colSpecParams};
+
+PyObject* im2col_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIm2colSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::im2col(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2, Dims{1, 1}), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1})));
+  });
+}
+PyObject* im2col_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return im2col_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"conv1d", fast(conv1d_function), METH_FASTCALL | METH_KEYWORDS,
      "Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 1\n"
@@ -334,10 +454,89 @@ PyMethodDef functions_top[] = {
      "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))\n"
      "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
      "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+    {"conv_transpose1d", fast(conv_transpose1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose1d(input, weight, bias=None, stride=[1], padding=[0], output_padding=[0], groups=1, dilation=[1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 1 dimension of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (1), default [1]\n"
+     "  padding: list of int (1), default [0]\n"
+     "  output_padding: list of int (1), default [0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (1), default [1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))"},
+    {"conv_transpose2d", fast(conv_transpose2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose2d(input, weight, bias=None, stride=[1, 1], padding=[0, 0], output_padding=[0, 0], groups=1, dilation=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 2 dimensions of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  output_padding: list of int (2), default [0, 0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))"},
+    {"conv_transpose3d", fast(conv_transpose3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose3d(input, weight, bias=None, stride=[1, 1, 1], padding=[0, 0, 0], output_padding=[0, 0, 0], groups=1, dilation=[1, 1, 1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 3 dimensions of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (3), default [1, 1, 1]\n"
+     "  padding: list of int (3), default [0, 0, 0]\n"
+     "  output_padding: list of int (3), default [0, 0, 0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (3), default [1, 1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"col2im", fast(col2im_function), METH_FASTCALL | METH_KEYWORDS,
+     "col2im(input, output_size, kernel_size, dilation=[1, 1], padding=[0, 0], stride=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Columns of sliding blocks added back into an image.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (2)\n"
+     "  kernel_size: list of int (2)\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = im2col(g, kernel_size, dilation, padding, stride)"},
     {"convolution", fast(convolution_function), METH_FASTCALL | METH_KEYWORDS,
      "convolution(input, weight, bias, stride, padding, dilation, groups)\n"
      "--\n"
@@ -448,6 +647,21 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = convolution(input, g, None, stride, padding, dilation, groups)\n"
      "  gradient of input = convolution_input_backward(grad, g, shape(input), stride, padding, dilation, groups)"},
+    {"im2col", fast(im2col_function), METH_FASTCALL | METH_KEYWORDS,
+     "im2col(input, kernel_size, dilation=[1, 1], padding=[0, 0], stride=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Sliding blocks of an image as columns, [N, C kh kw, blocks].\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = col2im(g, (size(input, -2), size(input, -1)), kernel_size, dilation, padding, stride)"},
     {},
 };
 
@@ -521,6 +735,100 @@ PyMethodDef functions_nn_functional[] = {
      "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))\n"
      "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
      "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+    {"conv_transpose1d", fast(conv_transpose1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose1d(input, weight, bias=None, stride=[1], padding=[0], output_padding=[0], groups=1, dilation=[1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 1 dimension of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (1), default [1]\n"
+     "  padding: list of int (1), default [0]\n"
+     "  output_padding: list of int (1), default [0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (1), default [1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))"},
+    {"conv_transpose2d", fast(conv_transpose2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose2d(input, weight, bias=None, stride=[1, 1], padding=[0, 0], output_padding=[0, 0], groups=1, dilation=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 2 dimensions of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  output_padding: list of int (2), default [0, 0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))"},
+    {"conv_transpose3d", fast(conv_transpose3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose3d(input, weight, bias=None, stride=[1, 1, 1], padding=[0, 0, 0], output_padding=[0, 0, 0], groups=1, dilation=[1, 1, 1])\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over 3 dimensions of space, the gradient of a convolution in its\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None, default None\n"
+     "  stride: list of int (3), default [1, 1, 1]\n"
+     "  padding: list of int (3), default [0, 0, 0]\n"
+     "  output_padding: list of int (3), default [0, 0, 0]\n"
+     "  groups: int, default 1\n"
+     "  dilation: list of int (3), default [1, 1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))"},
+    {"fold", fast(col2im_function), METH_FASTCALL | METH_KEYWORDS,
+     "fold(input, output_size, kernel_size, dilation=[1, 1], padding=[0, 0], stride=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Columns of sliding blocks added back into an image.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (2)\n"
+     "  kernel_size: list of int (2)\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = im2col(g, kernel_size, dilation, padding, stride)"},
+    {"unfold", fast(im2col_function), METH_FASTCALL | METH_KEYWORDS,
+     "unfold(input, kernel_size, dilation=[1, 1], padding=[0, 0], stride=[1, 1])\n"
+     "--\n"
+     "\n"
+     "Sliding blocks of an image as columns, [N, C kh kw, blocks].\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  stride: list of int (2), default [1, 1]\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = col2im(g, (size(input, -2), size(input, -1)), kernel_size, dilation, padding, stride)"},
     {},
 };
 }  // namespace

@@ -134,6 +134,31 @@ PyObject* linspace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return linspace_call(nullptr, args, nargs, kwnames);
 }
 
+// logspace
+constexpr Param kLogspaceSpecParams[] = {
+    {"start", Kind::Scalar},
+    {"end", Kind::Scalar},
+    {"steps", Kind::Int},
+    {"base", Kind::Float, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kLogspaceSpec{"logspace", "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out", kLogspaceSpecParams};
+
+PyObject* logspace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogspaceSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) to_device(spec, a, 5);  // refuses what is not there
+    return wrap_leaf(ops::logspace(to_scalar(spec, a, 0), to_scalar(spec, a, 1), to_int(spec, a, 2), to_double(spec, a, 3, 10.0), to_opt_dtype(spec, a, 4)), a[6]);
+  });
+}
+PyObject* logspace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logspace_call(nullptr, args, nargs, kwnames);
+}
+
 // ones
 constexpr Param kOnesSpecParams[] = {
     {"size", Kind::IntList},
@@ -154,6 +179,54 @@ PyObject* ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
 }
 PyObject* ones_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return ones_call(nullptr, args, nargs, kwnames);
+}
+
+// tril_indices
+constexpr Param kTrilIndicesSpecParams[] = {
+    {"row", Kind::Int},
+    {"col", Kind::Int},
+    {"offset", Kind::Int, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kTrilIndicesSpec{"tril_indices", "tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTrilIndicesSpecParams};
+
+PyObject* tril_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kTrilIndicesSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return wrap_leaf(ops::tril_indices(to_int(spec, a, 0), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)), to_opt_dtype(spec, a, 3)), a[5]);
+  });
+}
+PyObject* tril_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tril_indices_call(nullptr, args, nargs, kwnames);
+}
+
+// triu_indices
+constexpr Param kTriuIndicesSpecParams[] = {
+    {"row", Kind::Int},
+    {"col", Kind::Int},
+    {"offset", Kind::Int, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kTriuIndicesSpec{"triu_indices", "triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTriuIndicesSpecParams};
+
+PyObject* triu_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kTriuIndicesSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return wrap_leaf(ops::triu_indices(to_int(spec, a, 0), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)), to_opt_dtype(spec, a, 3)), a[5]);
+  });
+}
+PyObject* triu_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return triu_indices_call(nullptr, args, nargs, kwnames);
 }
 
 // zeros
@@ -232,6 +305,18 @@ PyMethodDef functions_top[] = {
      "  end: number\n"
      "  steps: int\n"
      "  dtype: dtype or None, default None"},
+    {"logspace", fast(logspace_function), METH_FASTCALL | METH_KEYWORDS,
+     "logspace(start, end, steps, base=10.0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Powers of base with evenly spaced exponents from start to end.\n"
+     "\n"
+     "Args:\n"
+     "  start: number\n"
+     "  end: number\n"
+     "  steps: int\n"
+     "  base: float, default 10.0\n"
+     "  dtype: dtype or None, default None"},
     {"ones", fast(ones_function), METH_FASTCALL | METH_KEYWORDS,
      "ones(size, *, dtype=None)\n"
      "--\n"
@@ -240,6 +325,28 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
+    {"tril_indices", fast(tril_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "tril_indices(row, col, offset=0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Rows and columns of the elements of a lower triangle.\n"
+     "\n"
+     "Args:\n"
+     "  row: int\n"
+     "  col: int\n"
+     "  offset: int, default 0\n"
+     "  dtype: dtype or None, default None"},
+    {"triu_indices", fast(triu_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "triu_indices(row, col, offset=0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Rows and columns of the elements of an upper triangle.\n"
+     "\n"
+     "Args:\n"
+     "  row: int\n"
+     "  col: int\n"
+     "  offset: int, default 0\n"
      "  dtype: dtype or None, default None"},
     {"zeros", fast(zeros_function), METH_FASTCALL | METH_KEYWORDS,
      "zeros(size, *, dtype=None)\n"

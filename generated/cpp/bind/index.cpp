@@ -50,6 +50,49 @@ PyObject* as_strided_scatter_function(PyObject*, PyObject* const* args, Py_ssize
   return as_strided_scatter_call(nullptr, args, nargs, kwnames);
 }
 
+// bincount
+constexpr Param kBincountSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weights", Kind::OptTensor, true},
+    {"minlength", Kind::Int, true},
+};
+const Spec kBincountSpec{"bincount", "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", kBincountSpecParams};
+
+PyObject* bincount_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBincountSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bincount(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0))));
+  });
+}
+PyObject* bincount_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bincount_call(nullptr, args, nargs, kwnames);
+}
+PyObject* bincount_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bincount_call(self, args, nargs, kwnames);
+}
+
+// bucketize
+constexpr Param kBucketizeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"boundaries", Kind::Tensor},
+    {"right", Kind::Bool, true, true},
+};
+const Spec kBucketizeSpec{"bucketize", "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", kBucketizeSpecParams};
+
+PyObject* bucketize_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBucketizeSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bucketize(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* bucketize_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bucketize_call(nullptr, args, nargs, kwnames);
+}
+
 // diagonal_backward
 constexpr Param kDiagonalBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -70,6 +113,31 @@ PyObject* diagonal_backward_call(PyObject* self, PyObject* const* args, Py_ssize
 }
 PyObject* diagonal_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return diagonal_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// diagonal_scatter
+constexpr Param kDiagonalScatterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"src", Kind::Tensor},
+    {"offset", Kind::Int, true},
+    {"dim1", Kind::Int, true},
+    {"dim2", Kind::Int, true},
+};
+const Spec kDiagonalScatterSpec{"diagonal_scatter", "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out", kDiagonalScatterSpecParams};
+
+PyObject* diagonal_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kDiagonalScatterSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::diagonal_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_int(spec, a, 3, std::int64_t(0)), to_int(spec, a, 4, std::int64_t(1))));
+  });
+}
+PyObject* diagonal_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return diagonal_scatter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* diagonal_scatter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return diagonal_scatter_call(self, args, nargs, kwnames);
 }
 
 // embedding
@@ -188,6 +256,54 @@ PyObject* index_add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
     Py_INCREF(self);
     return self;
   });
+}
+
+// index_copy
+constexpr Param kIndexCopySpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"index", Kind::Tensor},
+    {"source", Kind::Tensor},
+};
+const Spec kIndexCopySpec{"index_copy", "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out", kIndexCopySpecParams};
+
+PyObject* index_copy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIndexCopySpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::index_copy(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+  });
+}
+PyObject* index_copy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return index_copy_call(nullptr, args, nargs, kwnames);
+}
+PyObject* index_copy_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return index_copy_call(self, args, nargs, kwnames);
+}
+
+// index_fill
+constexpr Param kIndexFillSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"index", Kind::Tensor},
+    {"value", Kind::Tensor},
+};
+const Spec kIndexFillSpec{"index_fill", "index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out", kIndexFillSpecParams};
+
+PyObject* index_fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kIndexFillSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::index_fill(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+  });
+}
+PyObject* index_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return index_fill_call(nullptr, args, nargs, kwnames);
+}
+PyObject* index_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return index_fill_call(self, args, nargs, kwnames);
 }
 
 // index_put
@@ -414,6 +530,26 @@ PyObject* scatter_add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t 
   });
 }
 
+// searchsorted
+constexpr Param kSearchsortedSpecParams[] = {
+    {"sorted_sequence", Kind::Tensor},
+    {"input", Kind::Tensor},
+    {"right", Kind::Bool, true, true},
+};
+const Spec kSearchsortedSpec{"searchsorted", "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", kSearchsortedSpecParams};
+
+PyObject* searchsorted_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSearchsortedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::searchsorted(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* searchsorted_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return searchsorted_call(nullptr, args, nargs, kwnames);
+}
+
 // select_backward
 constexpr Param kSelectBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -433,6 +569,30 @@ PyObject* select_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t
 }
 PyObject* select_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return select_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// select_scatter
+constexpr Param kSelectScatterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"src", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"index", Kind::Int},
+};
+const Spec kSelectScatterSpec{"select_scatter", "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out", kSelectScatterSpecParams};
+
+PyObject* select_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSelectScatterSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::select_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3)));
+  });
+}
+PyObject* select_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return select_scatter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* select_scatter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return select_scatter_call(self, args, nargs, kwnames);
 }
 
 // slice_backward
@@ -456,6 +616,32 @@ PyObject* slice_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t 
 }
 PyObject* slice_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return slice_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// slice_scatter
+constexpr Param kSliceScatterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"src", Kind::Tensor},
+    {"dim", Kind::Int, true},
+    {"start", Kind::OptInt, true},
+    {"end", Kind::OptInt, true},
+    {"step", Kind::Int, true},
+};
+const Spec kSliceScatterSpec{"slice_scatter", "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out", kSliceScatterSpecParams};
+
+PyObject* slice_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSliceScatterSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::slice_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_opt_int(spec, a, 3), to_opt_int(spec, a, 4), to_int(spec, a, 5, std::int64_t(1))));
+  });
+}
+PyObject* slice_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slice_scatter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* slice_scatter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slice_scatter_call(self, args, nargs, kwnames);
 }
 
 // take
@@ -503,6 +689,28 @@ PyObject* take_along_dim_method(PyObject* self, PyObject* const* args, Py_ssize_
   return take_along_dim_call(self, args, nargs, kwnames);
 }
 
+// unfold_backward
+constexpr Param kUnfoldBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input_size", Kind::IntList},
+    {"dimension", Kind::Int},
+    {"size", Kind::Int},
+    {"step", Kind::Int},
+};
+const Spec kUnfoldBackwardSpec{"unfold_backward", "unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope", kUnfoldBackwardSpecParams};
+
+PyObject* unfold_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kUnfoldBackwardSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::unfold_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_int(spec, a, 4)));
+  });
+}
+PyObject* unfold_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return unfold_backward_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"as_strided_scatter", fast(as_strided_scatter_function), METH_FASTCALL | METH_KEYWORDS,
      "as_strided_scatter(input, src, size, stride, storage_offset=None)\n"
@@ -520,6 +728,42 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = as_strided_scatter(g, zeros(shape(src), dtype(g)), size, stride, storage_offset)\n"
      "  gradient of src = as_strided(contiguous(g), size, stride, storage_offset)"},
+    {"bincount", fast(bincount_function), METH_FASTCALL | METH_KEYWORDS,
+     "bincount(input, weights=None, minlength=0)\n"
+     "--\n"
+     "\n"
+     "How often each whole number occurs, or the sum of the weights where it does.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weights: Tensor or None, default None\n"
+     "  minlength: int, default 0"},
+    {"bucketize", fast(bucketize_function), METH_FASTCALL | METH_KEYWORDS,
+     "bucketize(input, boundaries, *, right=False)\n"
+     "--\n"
+     "\n"
+     "Number of the interval between sorted boundaries that each value falls into.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  boundaries: Tensor\n"
+     "  right: bool, default False"},
+    {"diagonal_scatter", fast(diagonal_scatter_function), METH_FASTCALL | METH_KEYWORDS,
+     "diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of a diagonal.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  offset: int, default 0\n"
+     "  dim1: int, default 0\n"
+     "  dim2: int, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = diagonal_scatter(g, zeros(shape(src), dtype(g)), offset, dim1, dim2)\n"
+     "  gradient of src = diagonal(g, offset, dim1, dim2)"},
     {"gather", fast(gather_function), METH_FASTCALL | METH_KEYWORDS,
      "gather(input, dim, index)\n"
      "--\n"
@@ -562,6 +806,36 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = g\n"
      "  gradient of source = alpha * index_select(g, dim, index)"},
+    {"index_copy", fast(index_copy_function), METH_FASTCALL | METH_KEYWORDS,
+     "index_copy(input, dim, index, source)\n"
+     "--\n"
+     "\n"
+     "Input with the slices of source at the given indices of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  index: Tensor\n"
+     "  source: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = index_fill(g, dim, index, zeros((), dtype(g)))\n"
+     "  gradient of source = index_select(g, dim, index)"},
+    {"index_fill", fast(index_fill_function), METH_FASTCALL | METH_KEYWORDS,
+     "index_fill(input, dim, index, value)\n"
+     "--\n"
+     "\n"
+     "Input with one value at the given indices of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  index: Tensor\n"
+     "  value: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = index_fill(g, dim, index, zeros((), dtype(g)))\n"
+     "  gradient of value = sum(index_select(g, dim, index))"},
     {"index_put", fast(index_put_function), METH_FASTCALL | METH_KEYWORDS,
      "index_put(input, indices, values, accumulate=False)\n"
      "--\n"
@@ -644,6 +918,49 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = g\n"
      "  gradient of src = constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), shape(src)))"},
+    {"searchsorted", fast(searchsorted_function), METH_FASTCALL | METH_KEYWORDS,
+     "searchsorted(sorted_sequence, input, *, right=False)\n"
+     "--\n"
+     "\n"
+     "Places where values would go in a sorted last dimension, before equal elements or after\n"
+     "them.\n"
+     "\n"
+     "Args:\n"
+     "  sorted_sequence: Tensor\n"
+     "  input: Tensor\n"
+     "  right: bool, default False"},
+    {"select_scatter", fast(select_scatter_function), METH_FASTCALL | METH_KEYWORDS,
+     "select_scatter(input, src, dim, index)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of one index of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  dim: int\n"
+     "  index: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = select_scatter(g, zeros(shape(src), dtype(g)), dim, index)\n"
+     "  gradient of src = select(g, dim, index)"},
+    {"slice_scatter", fast(slice_scatter_function), METH_FASTCALL | METH_KEYWORDS,
+     "slice_scatter(input, src, dim=0, start=None, end=None, step=1)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of a slice of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  dim: int, default 0\n"
+     "  start: int or None, default None\n"
+     "  end: int or None, default None\n"
+     "  step: int, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = slice_scatter(g, zeros(shape(src), dtype(g)), dim, start, end, step)\n"
+     "  gradient of src = slice(g, dim, start, end, step)"},
     {"take", fast(take_function), METH_FASTCALL | METH_KEYWORDS,
      "take(input, index)\n"
      "--\n"
@@ -755,6 +1072,21 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of grad = slice(g, dim, start, end, step)"},
+    {"unfold_backward", fast(unfold_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "unfold_backward(grad, input_size, dimension, size, step)\n"
+     "--\n"
+     "\n"
+     "Gradients of overlapping windows added up.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input_size: list of int\n"
+     "  dimension: int\n"
+     "  size: int\n"
+     "  step: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of grad = unfold(g, dimension, size, step)"},
     {},
 };
 
@@ -786,6 +1118,32 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef methods[] = {
+    {"bincount", fast(bincount_method), METH_FASTCALL | METH_KEYWORDS,
+     "bincount($self, weights=None, minlength=0)\n"
+     "--\n"
+     "\n"
+     "How often each whole number occurs, or the sum of the weights where it does.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weights: Tensor or None, default None\n"
+     "  minlength: int, default 0"},
+    {"diagonal_scatter", fast(diagonal_scatter_method), METH_FASTCALL | METH_KEYWORDS,
+     "diagonal_scatter($self, src, offset=0, dim1=0, dim2=1)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of a diagonal.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  offset: int, default 0\n"
+     "  dim1: int, default 0\n"
+     "  dim2: int, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = diagonal_scatter(g, zeros(shape(src), dtype(g)), offset, dim1, dim2)\n"
+     "  gradient of src = diagonal(g, offset, dim1, dim2)"},
     {"gather", fast(gather_method), METH_FASTCALL | METH_KEYWORDS,
      "gather($self, dim, index)\n"
      "--\n"
@@ -822,6 +1180,36 @@ PyMethodDef methods[] = {
      "\n"
      "Input with alpha times the slices of source added at the given indices of dim. In place:\n"
      "self is overwritten and returned."},
+    {"index_copy", fast(index_copy_method), METH_FASTCALL | METH_KEYWORDS,
+     "index_copy($self, dim, index, source)\n"
+     "--\n"
+     "\n"
+     "Input with the slices of source at the given indices of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  index: Tensor\n"
+     "  source: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = index_fill(g, dim, index, zeros((), dtype(g)))\n"
+     "  gradient of source = index_select(g, dim, index)"},
+    {"index_fill", fast(index_fill_method), METH_FASTCALL | METH_KEYWORDS,
+     "index_fill($self, dim, index, value)\n"
+     "--\n"
+     "\n"
+     "Input with one value at the given indices of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  index: Tensor\n"
+     "  value: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = index_fill(g, dim, index, zeros((), dtype(g)))\n"
+     "  gradient of value = sum(index_select(g, dim, index))"},
     {"index_put", fast(index_put_method), METH_FASTCALL | METH_KEYWORDS,
      "index_put($self, indices, values, accumulate=False)\n"
      "--\n"
@@ -924,6 +1312,38 @@ PyMethodDef methods[] = {
      "\n"
      "Input with the elements of src added at the places index names along dim; index may be\n"
      "smaller than src. In place: self is overwritten and returned."},
+    {"select_scatter", fast(select_scatter_method), METH_FASTCALL | METH_KEYWORDS,
+     "select_scatter($self, src, dim, index)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of one index of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  dim: int\n"
+     "  index: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = select_scatter(g, zeros(shape(src), dtype(g)), dim, index)\n"
+     "  gradient of src = select(g, dim, index)"},
+    {"slice_scatter", fast(slice_scatter_method), METH_FASTCALL | METH_KEYWORDS,
+     "slice_scatter($self, src, dim=0, start=None, end=None, step=1)\n"
+     "--\n"
+     "\n"
+     "Copy of input with src in place of a slice of dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  src: Tensor\n"
+     "  dim: int, default 0\n"
+     "  start: int or None, default None\n"
+     "  end: int or None, default None\n"
+     "  step: int, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = slice_scatter(g, zeros(shape(src), dtype(g)), dim, start, end, step)\n"
+     "  gradient of src = slice(g, dim, start, end, step)"},
     {"take", fast(take_method), METH_FASTCALL | METH_KEYWORDS,
      "take($self, index)\n"
      "--\n"

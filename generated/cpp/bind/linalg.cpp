@@ -6,6 +6,31 @@
 namespace tp::python {
 namespace {
 
+// addbmm
+constexpr Param kAddbmmSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"batch1", Kind::Tensor},
+    {"batch2", Kind::Tensor},
+    {"beta", Kind::Scalar, true, true},
+    {"alpha", Kind::Scalar, true, true},
+};
+const Spec kAddbmmSpec{"addbmm", "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddbmmSpecParams};
+
+PyObject* addbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAddbmmSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+  });
+}
+PyObject* addbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addbmm_call(nullptr, args, nargs, kwnames);
+}
+PyObject* addbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addbmm_call(self, args, nargs, kwnames);
+}
+
 // addmm
 constexpr Param kAddmmSpecParams[] = {
     {"input", Kind::Tensor},
@@ -31,6 +56,81 @@ PyObject* addmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return addmm_call(self, args, nargs, kwnames);
 }
 
+// addmv
+constexpr Param kAddmvSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"mat", Kind::Tensor},
+    {"vec", Kind::Tensor},
+    {"beta", Kind::Scalar, true, true},
+    {"alpha", Kind::Scalar, true, true},
+};
+const Spec kAddmvSpec{"addmv", "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmvSpecParams};
+
+PyObject* addmv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAddmvSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+  });
+}
+PyObject* addmv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addmv_call(nullptr, args, nargs, kwnames);
+}
+PyObject* addmv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addmv_call(self, args, nargs, kwnames);
+}
+
+// addr
+constexpr Param kAddrSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"vec1", Kind::Tensor},
+    {"vec2", Kind::Tensor},
+    {"beta", Kind::Scalar, true, true},
+    {"alpha", Kind::Scalar, true, true},
+};
+const Spec kAddrSpec{"addr", "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddrSpecParams};
+
+PyObject* addr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAddrSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+  });
+}
+PyObject* addr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addr_call(nullptr, args, nargs, kwnames);
+}
+PyObject* addr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return addr_call(self, args, nargs, kwnames);
+}
+
+// baddbmm
+constexpr Param kBaddbmmSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"batch1", Kind::Tensor},
+    {"batch2", Kind::Tensor},
+    {"beta", Kind::Scalar, true, true},
+    {"alpha", Kind::Scalar, true, true},
+};
+const Spec kBaddbmmSpec{"baddbmm", "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kBaddbmmSpecParams};
+
+PyObject* baddbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBaddbmmSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+  });
+}
+PyObject* baddbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return baddbmm_call(nullptr, args, nargs, kwnames);
+}
+PyObject* baddbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return baddbmm_call(self, args, nargs, kwnames);
+}
+
 // bmm
 constexpr Param kBmmSpecParams[] = {
     {"input", Kind::Tensor},
@@ -51,6 +151,124 @@ PyObject* bmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
 }
 PyObject* bmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return bmm_call(self, args, nargs, kwnames);
+}
+
+// cdist
+constexpr Param kCdistSpecParams[] = {
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+    {"p", Kind::Float, true},
+};
+const Spec kCdistSpec{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", kCdistSpecParams};
+
+PyObject* cdist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCdistSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0)));
+  });
+}
+PyObject* cdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cdist_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky_lower
+constexpr Param kCholeskyLowerSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kCholeskyLowerSpec{"cholesky_lower", "cholesky_lower(Tensor input) -> Tensor out", kCholeskyLowerSpecParams};
+
+PyObject* cholesky_lower_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCholeskyLowerSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* cholesky_lower_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_lower_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky_symmetric
+constexpr Param kCholeskySymmetricSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+};
+const Spec kCholeskySymmetricSpec{"cholesky_symmetric", "cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out", kCholeskySymmetricSpecParams};
+
+PyObject* cholesky_symmetric_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCholeskySymmetricSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+  });
+}
+PyObject* cholesky_symmetric_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_symmetric_call(nullptr, args, nargs, kwnames);
+}
+
+// corrcoef
+constexpr Param kCorrcoefSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kCorrcoefSpec{"corrcoef", "corrcoef(Tensor input) -> Tensor out", kCorrcoefSpecParams};
+
+PyObject* corrcoef_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCorrcoefSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::corrcoef(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* corrcoef_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return corrcoef_call(nullptr, args, nargs, kwnames);
+}
+PyObject* corrcoef_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return corrcoef_call(self, args, nargs, kwnames);
+}
+
+// cov
+constexpr Param kCovSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"correction", Kind::Int, true, true},
+};
+const Spec kCovSpec{"cov", "cov(Tensor input, *, int correction=1) -> Tensor out", kCovSpecParams};
+
+PyObject* cov_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCovSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cov(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1))));
+  });
+}
+PyObject* cov_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cov_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cov_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cov_call(self, args, nargs, kwnames);
+}
+
+// det
+constexpr Param kDetSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kDetSpec{"det", "det(Tensor A) -> Tensor out", kDetSpecParams};
+
+PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kDetSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::det(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* det_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return det_call(nullptr, args, nargs, kwnames);
 }
 
 // dot
@@ -75,6 +293,247 @@ PyObject* dot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return dot_call(self, args, nargs, kwnames);
 }
 
+// inner
+constexpr Param kInnerSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kInnerSpec{"inner", "inner(Tensor input, Tensor other) -> Tensor out", kInnerSpecParams};
+
+PyObject* inner_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kInnerSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* inner_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inner_call(nullptr, args, nargs, kwnames);
+}
+PyObject* inner_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inner_call(self, args, nargs, kwnames);
+}
+
+// inv
+constexpr Param kInvSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kInvSpec{"inv", "inv(Tensor A) -> Tensor out", kInvSpecParams};
+
+PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kInvSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::inv(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_call(nullptr, args, nargs, kwnames);
+}
+
+// inv_ex
+constexpr Param kInvExSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
+constexpr const char* kInvExResultFields[] = {"inverse", "info"};
+const ResultType kInvExResult{"inv_ex", kInvExResultFields};
+
+PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kInvExSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// kron
+constexpr Param kKronSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
+
+PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kKronSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kron_call(nullptr, args, nargs, kwnames);
+}
+PyObject* kron_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kron_call(self, args, nargs, kwnames);
+}
+
+// linalg_cholesky
+constexpr Param kLinalgCholeskySpecParams[] = {
+    {"A", Kind::Tensor},
+    {"upper", Kind::Bool, true, true},
+};
+const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
+
+PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgCholeskySpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+  });
+}
+PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_cholesky_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_cross
+constexpr Param kLinalgCrossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"dim", Kind::Int, true, true},
+};
+const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
+
+PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgCrossSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+  });
+}
+PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_cross_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigh
+constexpr Param kLinalgEighSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
+constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
+const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
+
+PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgEighSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+  });
+}
+PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigvalsh
+constexpr Param kLinalgEigvalshSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
+
+PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgEigvalshSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+  });
+}
+PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigvalsh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_qr
+constexpr Param kLinalgQrSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"mode", Kind::Str, true},
+};
+const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
+constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
+const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
+
+PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgQrSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced")));
+  });
+}
+PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_qr_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_solve
+constexpr Param kLinalgSolveSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"left", Kind::Bool, true, true},
+};
+const Spec kLinalgSolveSpec{"linalg_solve", "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", kLinalgSolveSpecParams};
+
+PyObject* linalg_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgSolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true)));
+  });
+}
+PyObject* linalg_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_solve_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_svd
+constexpr Param kLinalgSvdSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"full_matrices", Kind::Bool, true},
+};
+const Spec kLinalgSvdSpec{"linalg_svd", "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)", kLinalgSvdSpecParams};
+constexpr const char* kLinalgSvdResultFields[] = {"U", "S", "Vh"};
+const ResultType kLinalgSvdResult{"linalg_svd", kLinalgSvdResultFields};
+
+PyObject* linalg_svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgSvdSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+  });
+}
+PyObject* linalg_svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_svd_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_svdvals
+constexpr Param kLinalgSvdvalsSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLinalgSvdvalsSpec{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", kLinalgSvdvalsSpecParams};
+
+PyObject* linalg_svdvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLinalgSvdvalsSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* linalg_svdvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_svdvals_call(nullptr, args, nargs, kwnames);
+}
+
 // linear
 constexpr Param kLinearSpecParams[] = {
     {"input", Kind::Tensor},
@@ -93,6 +552,27 @@ PyObject* linear_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
 }
 PyObject* linear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return linear_call(nullptr, args, nargs, kwnames);
+}
+
+// logdet
+constexpr Param kLogdetSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLogdetSpec{"logdet", "logdet(Tensor A) -> Tensor out", kLogdetSpecParams};
+
+PyObject* logdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogdetSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::logdet(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* logdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logdet_call(nullptr, args, nargs, kwnames);
+}
+PyObject* logdet_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logdet_call(self, args, nargs, kwnames);
 }
 
 // matmul
@@ -115,6 +595,27 @@ PyObject* matmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 PyObject* matmul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return matmul_call(self, args, nargs, kwnames);
+}
+
+// matrix_norm
+constexpr Param kMatrixNormSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::Str, true},
+    {"dim", Kind::IntList, true},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out", kMatrixNormSpecParams};
+
+PyObject* matrix_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kMatrixNormSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false)));
+  });
+}
+PyObject* matrix_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_norm_call(nullptr, args, nargs, kwnames);
 }
 
 // mm
@@ -183,6 +684,107 @@ PyObject* outer_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return outer_call(self, args, nargs, kwnames);
 }
 
+// pinv
+constexpr Param kPinvSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kPinvSpec{"pinv", "pinv(Tensor A) -> Tensor out", kPinvSpecParams};
+
+PyObject* pinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kPinvSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::pinv(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* pinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinv_call(nullptr, args, nargs, kwnames);
+}
+
+// slogdet
+constexpr Param kSlogdetSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kSlogdetSpec{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kSlogdetSpecParams};
+constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
+const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
+
+PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSlogdetSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slogdet_call(nullptr, args, nargs, kwnames);
+}
+
+// trace
+constexpr Param kTraceSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kTraceSpec{"trace", "trace(Tensor input) -> Tensor out", kTraceSpecParams};
+
+PyObject* trace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kTraceSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::trace(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return trace_call(nullptr, args, nargs, kwnames);
+}
+PyObject* trace_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return trace_call(self, args, nargs, kwnames);
+}
+
+// vdot
+constexpr Param kVdotSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kVdotSpec{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", kVdotSpecParams};
+
+PyObject* vdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kVdotSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* vdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return vdot_call(nullptr, args, nargs, kwnames);
+}
+PyObject* vdot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return vdot_call(self, args, nargs, kwnames);
+}
+
+// vecdot
+constexpr Param kVecdotSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"y", Kind::Tensor},
+    {"dim", Kind::Int, true, true},
+};
+const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
+
+PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kVecdotSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+  });
+}
+PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return vecdot_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
   return guarded([&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -192,6 +794,23 @@ PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
 }
 
 PyMethodDef functions_top[] = {
+    {"addbmm", fast(addbmm_function), METH_FASTCALL | METH_KEYWORDS,
+     "addbmm(input, batch1, batch2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Sum over a batch of matrix products scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  batch1: Tensor\n"
+     "  batch2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of batch1 = alpha * (unsqueeze(g, 0) @ mH(batch2))\n"
+     "  gradient of batch2 = alpha * (mH(batch1) @ unsqueeze(g, 0))"},
     {"addmm", fast(addmm_function), METH_FASTCALL | METH_KEYWORDS,
      "addmm(input, mat1, mat2, *, beta=1, alpha=1)\n"
      "--\n"
@@ -210,6 +829,57 @@ PyMethodDef functions_top[] = {
      "  gradient of input = sum_to(beta * g, shape(input))\n"
      "  gradient of mat1 = alpha * (g @ mH(mat2))\n"
      "  gradient of mat2 = alpha * (mH(mat1) @ g)"},
+    {"addmv", fast(addmv_function), METH_FASTCALL | METH_KEYWORDS,
+     "addmv(input, mat, vec, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Product of a matrix and a vector scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  mat: Tensor\n"
+     "  vec: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of mat = alpha * (unsqueeze(g, 1) * unsqueeze(conj(vec), 0))\n"
+     "  gradient of vec = alpha * mv(mH(mat), g)"},
+    {"addr", fast(addr_function), METH_FASTCALL | METH_KEYWORDS,
+     "addr(input, vec1, vec2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Outer product of two vectors scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  vec1: Tensor\n"
+     "  vec2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of vec1 = alpha * mv(g, conj(vec2))\n"
+     "  gradient of vec2 = alpha * mv(t(g), conj(vec1))"},
+    {"baddbmm", fast(baddbmm_function), METH_FASTCALL | METH_KEYWORDS,
+     "baddbmm(input, batch1, batch2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Matrix products of a batch scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  batch1: Tensor\n"
+     "  batch2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of batch1 = alpha * (g @ mH(batch2))\n"
+     "  gradient of batch2 = alpha * (mH(batch1) @ g)"},
     {"bmm", fast(bmm_function), METH_FASTCALL | METH_KEYWORDS,
      "bmm(input, mat2)\n"
      "--\n"
@@ -223,6 +893,45 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = bmm(g, mH(mat2))\n"
      "  gradient of mat2 = bmm(mH(input), g)"},
+    {"cdist", fast(cdist_function), METH_FASTCALL | METH_KEYWORDS,
+     "cdist(x1, x2, p=2.0)\n"
+     "--\n"
+     "\n"
+     "Distance of order p between every row of x1 and every row of x2.\n"
+     "\n"
+     "Args:\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  p: float, default 2.0"},
+    {"corrcoef", fast(corrcoef_function), METH_FASTCALL | METH_KEYWORDS,
+     "corrcoef(input)\n"
+     "--\n"
+     "\n"
+     "Correlation coefficients of variables, one a row.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"cov", fast(cov_function), METH_FASTCALL | METH_KEYWORDS,
+     "cov(input, *, correction=1)\n"
+     "--\n"
+     "\n"
+     "Covariances of variables, one a row, with n - correction in the denominator.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  correction: int, default 1"},
+    {"det", fast(det_function), METH_FASTCALL | METH_KEYWORDS,
+     "det(A)\n"
+     "--\n"
+     "\n"
+     "Determinant of square matrices; its gradient is the matrix of cofactors, of singular\n"
+     "matrices too.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))"},
     {"dot", fast(dot_function), METH_FASTCALL | METH_KEYWORDS,
      "dot(input, tensor)\n"
      "--\n"
@@ -236,6 +945,32 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = g * conj(tensor)\n"
      "  gradient of tensor = g * conj(input)"},
+    {"inner", fast(inner_function), METH_FASTCALL | METH_KEYWORDS,
+     "inner(input, other)\n"
+     "--\n"
+     "\n"
+     "Sum of products over the last dimension of both.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"kron", fast(kron_function), METH_FASTCALL | METH_KEYWORDS,
+     "kron(input, other)\n"
+     "--\n"
+     "\n"
+     "Kronecker product, a copy of other scaled by each element of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"logdet", fast(logdet_function), METH_FASTCALL | METH_KEYWORDS,
+     "logdet(A)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the determinant, nan where that is negative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
     {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
      "matmul(input, other)\n"
      "--\n"
@@ -286,10 +1021,258 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
+    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv(A)\n"
+     "--\n"
+     "\n"
+     "Pseudoinverse by singular values, those at rounding level taken as zero.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
+     "slogdet(A)\n"
+     "--\n"
+     "\n"
+     "Sign of the determinant and the logarithm of its magnitude.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))"},
+    {"trace", fast(trace_function), METH_FASTCALL | METH_KEYWORDS,
+     "trace(input)\n"
+     "--\n"
+     "\n"
+     "Sum of the diagonal of a matrix.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"vdot", fast(vdot_function), METH_FASTCALL | METH_KEYWORDS,
+     "vdot(input, other)\n"
+     "--\n"
+     "\n"
+     "Sum of the products of two vectors' elements, the first conjugated.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {},
+};
+
+PyMethodDef functions_internal[] = {
+    {"cholesky_lower", fast(cholesky_lower_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_lower(input)\n"
+     "--\n"
+     "\n"
+     "Lower triangular factor of the symmetric part of a positive definite matrix.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"cholesky_symmetric", fast(cholesky_symmetric_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_symmetric(input, upper=False)\n"
+     "--\n"
+     "\n"
+     "Cholesky factor of a matrix taken as symmetric.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upper: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cholesky_backward(g, out)"},
+    {"inv_ex", fast(inv_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv_ex(A)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices without an error where there is none; info counts where\n"
+     "elimination stopped.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))"},
+    {"linalg_cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_cholesky(A, *, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  upper: bool, default False"},
+    {"linalg_cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
+    {"linalg_eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"linalg_eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
+    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices at\n"
+     "least as tall as wide.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = qr_backward(g_Q, g_R, Q, R)\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
+    {"linalg_solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_solve(A, B, *, left=True)\n"
+     "--\n"
+     "\n"
+     "Solution X of A X = B, or of X A = B where left is false; B may be one vector.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)\n"
+     "  gradient of B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2"},
+    {"linalg_svd", fast(linalg_svd_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_svd(A, full_matrices=True)\n"
+     "--\n"
+     "\n"
+     "Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the smaller\n"
+     "size have no gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  full_matrices: bool, default True\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
+     "\n"
+     "Reference: Townsend 2016"},
+    {"linalg_svdvals", fast(linalg_svdvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_svdvals(A)\n"
+     "--\n"
+     "\n"
+     "Singular values in descending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
     {},
 };
 
 PyMethodDef functions_linalg[] = {
+    {"cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky(A, *, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  upper: bool, default False"},
+    {"cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
+    {"det", fast(det_function), METH_FASTCALL | METH_KEYWORDS,
+     "det(A)\n"
+     "--\n"
+     "\n"
+     "Determinant of square matrices; its gradient is the matrix of cofactors, of singular\n"
+     "matrices too.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))"},
+    {"eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
+    {"inv", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv(A)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2.3"},
+    {"inverse", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
+     "inverse(A)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2.3"},
     {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
      "matmul(input, other)\n"
      "--\n"
@@ -305,6 +1288,100 @@ PyMethodDef functions_linalg[] = {
      "  gradient of other = matmul_backward_other(g, input, other)\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
+    {"matrix_norm", fast(matrix_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_norm(A, ord='fro', dim=[-2, -1], keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Frobenius norm of matrices, or with ord nuc the sum of the singular values.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  ord: str, default 'fro'\n"
+     "  dim: list of int, default [-2, -1]\n"
+     "  keepdim: bool, default False"},
+    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv(A)\n"
+     "--\n"
+     "\n"
+     "Pseudoinverse by singular values, those at rounding level taken as zero.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices at\n"
+     "least as tall as wide.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = qr_backward(g_Q, g_R, Q, R)\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
+    {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
+     "slogdet(A)\n"
+     "--\n"
+     "\n"
+     "Sign of the determinant and the logarithm of its magnitude.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))"},
+    {"solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "solve(A, B, *, left=True)\n"
+     "--\n"
+     "\n"
+     "Solution X of A X = B, or of X A = B where left is false; B may be one vector.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)\n"
+     "  gradient of B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2"},
+    {"svd", fast(linalg_svd_function), METH_FASTCALL | METH_KEYWORDS,
+     "svd(A, full_matrices=True)\n"
+     "--\n"
+     "\n"
+     "Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the smaller\n"
+     "size have no gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  full_matrices: bool, default True\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
+     "\n"
+     "Reference: Townsend 2016"},
+    {"svdvals", fast(linalg_svdvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "svdvals(A)\n"
+     "--\n"
+     "\n"
+     "Singular values in descending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"vecdot", fast(vecdot_function), METH_FASTCALL | METH_KEYWORDS,
+     "vecdot(x, y, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Sum of products along dim of two broadcast tensors, the first conjugated.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  y: Tensor\n"
+     "  dim: int, default -1"},
     {},
 };
 
@@ -328,6 +1405,23 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef methods[] = {
+    {"addbmm", fast(addbmm_method), METH_FASTCALL | METH_KEYWORDS,
+     "addbmm($self, batch1, batch2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Sum over a batch of matrix products scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  batch1: Tensor\n"
+     "  batch2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of batch1 = alpha * (unsqueeze(g, 0) @ mH(batch2))\n"
+     "  gradient of batch2 = alpha * (mH(batch1) @ unsqueeze(g, 0))"},
     {"addmm", fast(addmm_method), METH_FASTCALL | METH_KEYWORDS,
      "addmm($self, mat1, mat2, *, beta=1, alpha=1)\n"
      "--\n"
@@ -346,6 +1440,57 @@ PyMethodDef methods[] = {
      "  gradient of input = sum_to(beta * g, shape(input))\n"
      "  gradient of mat1 = alpha * (g @ mH(mat2))\n"
      "  gradient of mat2 = alpha * (mH(mat1) @ g)"},
+    {"addmv", fast(addmv_method), METH_FASTCALL | METH_KEYWORDS,
+     "addmv($self, mat, vec, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Product of a matrix and a vector scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  mat: Tensor\n"
+     "  vec: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of mat = alpha * (unsqueeze(g, 1) * unsqueeze(conj(vec), 0))\n"
+     "  gradient of vec = alpha * mv(mH(mat), g)"},
+    {"addr", fast(addr_method), METH_FASTCALL | METH_KEYWORDS,
+     "addr($self, vec1, vec2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Outer product of two vectors scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  vec1: Tensor\n"
+     "  vec2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of vec1 = alpha * mv(g, conj(vec2))\n"
+     "  gradient of vec2 = alpha * mv(t(g), conj(vec1))"},
+    {"baddbmm", fast(baddbmm_method), METH_FASTCALL | METH_KEYWORDS,
+     "baddbmm($self, batch1, batch2, *, beta=1, alpha=1)\n"
+     "--\n"
+     "\n"
+     "Matrix products of a batch scaled by alpha, plus input scaled by beta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  batch1: Tensor\n"
+     "  batch2: Tensor\n"
+     "  beta: number, default 1\n"
+     "  alpha: number, default 1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(beta * g, shape(input))\n"
+     "  gradient of batch1 = alpha * (g @ mH(batch2))\n"
+     "  gradient of batch2 = alpha * (mH(batch1) @ g)"},
     {"bmm", fast(bmm_method), METH_FASTCALL | METH_KEYWORDS,
      "bmm($self, mat2)\n"
      "--\n"
@@ -359,6 +1504,23 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  gradient of input = bmm(g, mH(mat2))\n"
      "  gradient of mat2 = bmm(mH(input), g)"},
+    {"corrcoef", fast(corrcoef_method), METH_FASTCALL | METH_KEYWORDS,
+     "corrcoef($self)\n"
+     "--\n"
+     "\n"
+     "Correlation coefficients of variables, one a row.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"cov", fast(cov_method), METH_FASTCALL | METH_KEYWORDS,
+     "cov($self, *, correction=1)\n"
+     "--\n"
+     "\n"
+     "Covariances of variables, one a row, with n - correction in the denominator.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  correction: int, default 1"},
     {"dot", fast(dot_method), METH_FASTCALL | METH_KEYWORDS,
      "dot($self, tensor)\n"
      "--\n"
@@ -372,6 +1534,32 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  gradient of input = g * conj(tensor)\n"
      "  gradient of tensor = g * conj(input)"},
+    {"inner", fast(inner_method), METH_FASTCALL | METH_KEYWORDS,
+     "inner($self, other)\n"
+     "--\n"
+     "\n"
+     "Sum of products over the last dimension of both.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"kron", fast(kron_method), METH_FASTCALL | METH_KEYWORDS,
+     "kron($self, other)\n"
+     "--\n"
+     "\n"
+     "Kronecker product, a copy of other scaled by each element of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"logdet", fast(logdet_method), METH_FASTCALL | METH_KEYWORDS,
+     "logdet($self)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the determinant, nan where that is negative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
     {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
      "matmul($self, other)\n"
      "--\n"
@@ -422,12 +1610,30 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
+    {"trace", fast(trace_method), METH_FASTCALL | METH_KEYWORDS,
+     "trace($self)\n"
+     "--\n"
+     "\n"
+     "Sum of the diagonal of a matrix.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"vdot", fast(vdot_method), METH_FASTCALL | METH_KEYWORDS,
+     "vdot($self, other)\n"
+     "--\n"
+     "\n"
+     "Sum of the products of two vectors' elements, the first conjugated.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {},
 };
 }  // namespace
 
 void register_linalg(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add("linalg", functions_linalg);
   r.add("nn.functional", functions_nn_functional);
   r.add_methods(methods);

@@ -30,6 +30,30 @@ PyObject* bitwise_and_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return bitwise_and_call(self, args, nargs, kwnames);
 }
 
+// bitwise_left_shift
+constexpr Param kBitwiseLeftShiftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kBitwiseLeftShiftSpec{"bitwise_left_shift", "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseLeftShiftSpecParams};
+
+PyObject* bitwise_left_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBitwiseLeftShiftSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::bitwise_left_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::bitwise_left_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* bitwise_left_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bitwise_left_shift_call(nullptr, args, nargs, kwnames);
+}
+PyObject* bitwise_left_shift_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bitwise_left_shift_call(self, args, nargs, kwnames);
+}
+
 // bitwise_not
 constexpr Param kBitwiseNotSpecParams[] = {
     {"input", Kind::Tensor},
@@ -75,6 +99,30 @@ PyObject* bitwise_or_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 }
 PyObject* bitwise_or_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return bitwise_or_call(self, args, nargs, kwnames);
+}
+
+// bitwise_right_shift
+constexpr Param kBitwiseRightShiftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kBitwiseRightShiftSpec{"bitwise_right_shift", "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseRightShiftSpecParams};
+
+PyObject* bitwise_right_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBitwiseRightShiftSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::bitwise_right_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return wrap(ops::bitwise_right_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* bitwise_right_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bitwise_right_shift_call(nullptr, args, nargs, kwnames);
+}
+PyObject* bitwise_right_shift_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bitwise_right_shift_call(self, args, nargs, kwnames);
 }
 
 // bitwise_xor
@@ -204,6 +252,14 @@ PyObject* bitwise_and_operator_and(PyObject* left, PyObject* right) {
   });
 }
 
+PyObject* bitwise_left_shift_operator_lshift(PyObject* left, PyObject* right) {
+  return guarded([&]() -> PyObject* {
+    OperandArg a = operator_operand(left), b = operator_operand(right);
+    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(ops::bitwise_left_shift(a.value, b.value));
+  });
+}
+
 PyObject* bitwise_not_operator_invert(PyObject* self) {
   return guarded([&]() -> PyObject* {
     return wrap(ops::bitwise_not(tensor_of(self)));
@@ -215,6 +271,14 @@ PyObject* bitwise_or_operator_or(PyObject* left, PyObject* right) {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     return wrap(ops::bitwise_or(a.value, b.value));
+  });
+}
+
+PyObject* bitwise_right_shift_operator_rshift(PyObject* left, PyObject* right) {
+  return guarded([&]() -> PyObject* {
+    OperandArg a = operator_operand(left), b = operator_operand(right);
+    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(ops::bitwise_right_shift(a.value, b.value));
   });
 }
 
@@ -236,6 +300,15 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"bitwise_left_shift", fast(bitwise_left_shift_function), METH_FASTCALL | METH_KEYWORDS,
+     "bitwise_left_shift(input, other)\n"
+     "--\n"
+     "\n"
+     "Bits of input moved towards the higher places, by as many places as other says.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"bitwise_not", fast(bitwise_not_function), METH_FASTCALL | METH_KEYWORDS,
      "bitwise_not(input)\n"
      "--\n"
@@ -249,6 +322,15 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "Bits set in either; for bool tensors the logical or.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"bitwise_right_shift", fast(bitwise_right_shift_function), METH_FASTCALL | METH_KEYWORDS,
+     "bitwise_right_shift(input, other)\n"
+     "--\n"
+     "\n"
+     "Bits of input moved towards the lower places, the sign kept.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -310,6 +392,15 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"bitwise_left_shift", fast(bitwise_left_shift_method), METH_FASTCALL | METH_KEYWORDS,
+     "bitwise_left_shift($self, other)\n"
+     "--\n"
+     "\n"
+     "Bits of input moved towards the higher places, by as many places as other says.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"bitwise_not", fast(bitwise_not_method), METH_FASTCALL | METH_KEYWORDS,
      "bitwise_not($self)\n"
      "--\n"
@@ -323,6 +414,15 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Bits set in either; for bool tensors the logical or.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"bitwise_right_shift", fast(bitwise_right_shift_method), METH_FASTCALL | METH_KEYWORDS,
+     "bitwise_right_shift($self, other)\n"
+     "--\n"
+     "\n"
+     "Bits of input moved towards the lower places, the sign kept.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -379,8 +479,10 @@ void register_logical(Registry& r) {
   r.add("", functions_top);
   r.add_methods(methods);
   r.add_operator(Slot::And, bitwise_and_operator_and);
+  r.add_operator(Slot::LShift, bitwise_left_shift_operator_lshift);
   r.add_operator(Slot::Invert, bitwise_not_operator_invert);
   r.add_operator(Slot::Or, bitwise_or_operator_or);
+  r.add_operator(Slot::RShift, bitwise_right_shift_operator_rshift);
   r.add_operator(Slot::Xor, bitwise_xor_operator_xor);
 }
 

@@ -114,6 +114,28 @@ PyObject* copy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// empty_like
+constexpr Param kEmptyLikeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kEmptyLikeSpec{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", kEmptyLikeSpecParams};
+
+PyObject* empty_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kEmptyLikeSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
+    return wrap_leaf(ops::empty_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[3]);
+  });
+}
+PyObject* empty_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return empty_like_call(nullptr, args, nargs, kwnames);
+}
+
 // fill
 constexpr Param kFillSpecParams[] = {
     {"input", Kind::Tensor},
@@ -164,6 +186,76 @@ PyObject* full_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 PyObject* full_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return full_like_call(nullptr, args, nargs, kwnames);
+}
+
+// new_full
+constexpr Param kNewFullSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"size", Kind::IntList},
+    {"fill_value", Kind::Scalar},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kNewFullSpec{"new_full", "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", kNewFullSpecParams};
+
+PyObject* new_full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNewFullSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::new_full(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_scalar(spec, a, 2), to_opt_dtype(spec, a, 3)));
+  });
+}
+PyObject* new_full_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_full_call(nullptr, args, nargs, kwnames);
+}
+PyObject* new_full_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_full_call(self, args, nargs, kwnames);
+}
+
+// new_ones
+constexpr Param kNewOnesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"size", Kind::IntList},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kNewOnesSpec{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", kNewOnesSpecParams};
+
+PyObject* new_ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNewOnesSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::new_ones(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2)));
+  });
+}
+PyObject* new_ones_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_ones_call(nullptr, args, nargs, kwnames);
+}
+PyObject* new_ones_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_ones_call(self, args, nargs, kwnames);
+}
+
+// new_zeros
+constexpr Param kNewZerosSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"size", Kind::IntList},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kNewZerosSpec{"new_zeros", "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", kNewZerosSpecParams};
+
+PyObject* new_zeros_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNewZerosSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::new_zeros(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2)));
+  });
+}
+PyObject* new_zeros_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_zeros_call(nullptr, args, nargs, kwnames);
+}
+PyObject* new_zeros_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return new_zeros_call(self, args, nargs, kwnames);
 }
 
 // ones_like
@@ -258,6 +350,15 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"empty_like", fast(empty_like_function), METH_FASTCALL | METH_KEYWORDS,
+     "empty_like(input, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Tensor of input's sizes and dtype with whatever the memory held.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dtype: dtype or None, default None"},
     {"full_like", fast(full_like_function), METH_FASTCALL | METH_KEYWORDS,
      "full_like(input, fill_value, *, dtype=None)\n"
      "--\n"
@@ -341,6 +442,37 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = 0\n"
      "  gradient of value = sum(g)"},
+    {"new_full", fast(new_full_function), METH_FASTCALL | METH_KEYWORDS,
+     "new_full(input, size, fill_value, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "One value in the given size and input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  fill_value: number\n"
+     "  dtype: dtype or None, default None"},
+    {"new_ones", fast(new_ones_function), METH_FASTCALL | METH_KEYWORDS,
+     "new_ones(input, size, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Ones of the given size in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
+    {"new_zeros", fast(new_zeros_function), METH_FASTCALL | METH_KEYWORDS,
+     "new_zeros(input, size, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Zeros of the given size in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
     {"zero", fast(zero_function), METH_FASTCALL | METH_KEYWORDS,
      "zero(input)\n"
      "--\n"
@@ -384,6 +516,37 @@ PyMethodDef methods[] = {
      "\n"
      "Every element set to one value; fill_ does it in place. In place: self is overwritten and\n"
      "returned."},
+    {"new_full", fast(new_full_method), METH_FASTCALL | METH_KEYWORDS,
+     "new_full($self, size, fill_value, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "One value in the given size and input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  fill_value: number\n"
+     "  dtype: dtype or None, default None"},
+    {"new_ones", fast(new_ones_method), METH_FASTCALL | METH_KEYWORDS,
+     "new_ones($self, size, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Ones of the given size in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
+    {"new_zeros", fast(new_zeros_method), METH_FASTCALL | METH_KEYWORDS,
+     "new_zeros($self, size, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Zeros of the given size in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
     {"zero_", fast(zero_inplace), METH_FASTCALL | METH_KEYWORDS,
      "zero_($self)\n"
      "--\n"

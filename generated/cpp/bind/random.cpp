@@ -31,6 +31,39 @@ PyObject* bernoulli_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return bernoulli_call(self, args, nargs, kwnames);
 }
 
+// exponential
+constexpr Param kExponentialSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"lambd", Kind::Float, true},
+    {"generator", Kind::OptGenerator, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kExponentialSpec{"exponential", "exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out", kExponentialSpecParams};
+
+PyObject* exponential_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kExponentialSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::exponential(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2)), a[4]);
+  });
+}
+PyObject* exponential_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exponential_call(nullptr, args, nargs, kwnames);
+}
+PyObject* exponential_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<5> a;
+    const Spec& spec = kExponentialSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::exponential_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2));
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // multinomial
 constexpr Param kMultinomialSpecParams[] = {
     {"input", Kind::Tensor},
@@ -81,6 +114,40 @@ PyObject* native_dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t 
 }
 PyObject* native_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return native_dropout_call(nullptr, args, nargs, kwnames);
+}
+
+// normal
+constexpr Param kNormalSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"mean", Kind::Float, true},
+    {"std", Kind::Float, true},
+    {"generator", Kind::OptGenerator, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kNormalSpec{"normal", "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
+
+PyObject* normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNormalSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]);
+  });
+}
+PyObject* normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return normal_call(nullptr, args, nargs, kwnames);
+}
+PyObject* normal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<6> a;
+    const Spec& spec = kNormalSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::normal_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
 // rand
@@ -237,6 +304,40 @@ PyObject* randperm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return randperm_call(nullptr, args, nargs, kwnames);
 }
 
+// uniform
+constexpr Param kUniformSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"low", Kind::Float, true},
+    {"high", Kind::Float, true},
+    {"generator", Kind::OptGenerator, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kUniformSpec{"uniform", "uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out", kUniformSpecParams};
+
+PyObject* uniform_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kUniformSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return wrap_leaf(ops::uniform(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]);
+  });
+}
+PyObject* uniform_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return uniform_call(nullptr, args, nargs, kwnames);
+}
+PyObject* uniform_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<6> a;
+    const Spec& spec = kUniformSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::uniform_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 PyMethodDef functions_top[] = {
     {"bernoulli", fast(bernoulli_function), METH_FASTCALL | METH_KEYWORDS,
      "bernoulli(input, *, generator=None)\n"
@@ -325,6 +426,16 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"exponential", fast(exponential_function), METH_FASTCALL | METH_KEYWORDS,
+     "exponential(input, lambd=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Exponentially distributed numbers of rate lambd in place of the elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  lambd: float, default 1.0\n"
+     "  generator: generator or None, default None"},
     {"native_dropout", fast(native_dropout_function), METH_FASTCALL | METH_KEYWORDS,
      "native_dropout(input, p, generator)\n"
      "--\n"
@@ -338,6 +449,28 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = g_out * cast(mask, dtype(g_out)) * where(p == 1, 0.0, 1 / (1 - p))"},
+    {"normal", fast(normal_function), METH_FASTCALL | METH_KEYWORDS,
+     "normal(input, mean=0.0, std=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Normal numbers of the given mean and deviation in place of the elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  mean: float, default 0.0\n"
+     "  std: float, default 1.0\n"
+     "  generator: generator or None, default None"},
+    {"uniform", fast(uniform_function), METH_FASTCALL | METH_KEYWORDS,
+     "uniform(input, low=0.0, high=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Numbers uniform on [low, high) in place of the elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  low: float, default 0.0\n"
+     "  high: float, default 1.0\n"
+     "  generator: generator or None, default None"},
     {},
 };
 
@@ -351,6 +484,12 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  generator: generator or None, default None"},
+    {"exponential_", fast(exponential_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "exponential_($self, lambd=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Exponentially distributed numbers of rate lambd in place of the elements. In place: self is\n"
+     "overwritten and returned."},
     {"multinomial", fast(multinomial_method), METH_FASTCALL | METH_KEYWORDS,
      "multinomial($self, num_samples, replacement=False, *, generator=None)\n"
      "--\n"
@@ -362,6 +501,18 @@ PyMethodDef methods[] = {
      "  num_samples: int\n"
      "  replacement: bool, default False\n"
      "  generator: generator or None, default None"},
+    {"normal_", fast(normal_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "normal_($self, mean=0.0, std=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Normal numbers of the given mean and deviation in place of the elements. In place: self is\n"
+     "overwritten and returned."},
+    {"uniform_", fast(uniform_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "uniform_($self, low=0.0, high=1.0, *, generator=None)\n"
+     "--\n"
+     "\n"
+     "Numbers uniform on [low, high) in place of the elements. In place: self is overwritten and\n"
+     "returned."},
     {},
 };
 }  // namespace

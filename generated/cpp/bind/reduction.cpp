@@ -75,6 +75,31 @@ PyObject* amin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return amin_call(self, args, nargs, kwnames);
 }
 
+// aminmax
+constexpr Param kAminmaxSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptInt, true, true},
+    {"keepdim", Kind::Bool, true, true},
+};
+const Spec kAminmaxSpec{"aminmax", "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", kAminmaxSpecParams};
+constexpr const char* kAminmaxResultFields[] = {"min", "max"};
+const ResultType kAminmaxResult{"aminmax", kAminmaxResultFields};
+
+PyObject* aminmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAminmaxSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kAminmaxResult, ops::aminmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* aminmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return aminmax_call(nullptr, args, nargs, kwnames);
+}
+PyObject* aminmax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return aminmax_call(self, args, nargs, kwnames);
+}
+
 // any
 constexpr Param kAnySpecParams[] = {
     {"input", Kind::Tensor},
@@ -164,6 +189,32 @@ PyObject* count_nonzero_function(PyObject*, PyObject* const* args, Py_ssize_t na
 }
 PyObject* count_nonzero_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return count_nonzero_call(self, args, nargs, kwnames);
+}
+
+// kthvalue
+constexpr Param kKthvalueSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"k", Kind::Int},
+    {"dim", Kind::Int, true},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kKthvalueSpec{"kthvalue", "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", kKthvalueSpecParams};
+constexpr const char* kKthvalueResultFields[] = {"values", "indices"};
+const ResultType kKthvalueResult{"kthvalue", kKthvalueResultFields};
+
+PyObject* kthvalue_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kKthvalueSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kKthvalueResult, ops::kthvalue(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, false)));
+  });
+}
+PyObject* kthvalue_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kthvalue_call(nullptr, args, nargs, kwnames);
+}
+PyObject* kthvalue_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kthvalue_call(self, args, nargs, kwnames);
 }
 
 // logsumexp
@@ -276,6 +327,79 @@ PyObject* mean_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return mean_call(self, args, nargs, kwnames);
 }
 
+// median
+constexpr Param kMedianSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kMedianSpec{"median", "median(Tensor input) -> Tensor out", kMedianSpecParams};
+constexpr Param kMedian1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kMedian1Spec{"median", "median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", kMedian1SpecParams};
+constexpr const char* kMedian1ResultFields[] = {"values", "indices"};
+const ResultType kMedian1Result{"median", kMedian1ResultFields};
+
+PyObject* median_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<3> a;
+    if (const Spec& spec = kMedianSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::median(to_tensor(spec, a, 0).ref()));
+    }
+    if (const Spec& spec = kMedian1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap_named(kMedian1Result, ops::median(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    }
+    no_match({&kMedianSpec, &kMedian1Spec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* median_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return median_call(nullptr, args, nargs, kwnames);
+}
+PyObject* median_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return median_call(self, args, nargs, kwnames);
+}
+
+// median_all
+constexpr Param kMedianAllSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kMedianAllSpec{"median_all", "median_all(Tensor input) -> Tensor out", kMedianAllSpecParams};
+
+PyObject* median_all_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kMedianAllSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::median_all(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* median_all_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return median_all_call(nullptr, args, nargs, kwnames);
+}
+
+// median_dim
+constexpr Param kMedianDimSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kMedianDimSpec{"median_dim", "median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", kMedianDimSpecParams};
+constexpr const char* kMedianDimResultFields[] = {"values", "indices"};
+const ResultType kMedianDimResult{"median_dim", kMedianDimResultFields};
+
+PyObject* median_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kMedianDimSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kMedianDimResult, ops::median_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* median_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return median_dim_call(nullptr, args, nargs, kwnames);
+}
+
 // min
 constexpr Param kMinSpecParams[] = {
     {"input", Kind::Tensor},
@@ -337,6 +461,99 @@ PyObject* min_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 }
 PyObject* min_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return min_dim_call(nullptr, args, nargs, kwnames);
+}
+
+// mode
+constexpr Param kModeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int, true},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kModeSpec{"mode", "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", kModeSpecParams};
+constexpr const char* kModeResultFields[] = {"values", "indices"};
+const ResultType kModeResult{"mode", kModeResultFields};
+
+PyObject* mode_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kModeSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kModeResult, ops::mode(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* mode_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mode_call(nullptr, args, nargs, kwnames);
+}
+PyObject* mode_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mode_call(self, args, nargs, kwnames);
+}
+
+// nanmean
+constexpr Param kNanmeanSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::IntList, true},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kNanmeanSpec{"nanmean", "nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kNanmeanSpecParams};
+
+PyObject* nanmean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNanmeanSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::nanmean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+  });
+}
+PyObject* nanmean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmean_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nanmean_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmean_call(self, args, nargs, kwnames);
+}
+
+// nanmedian
+constexpr Param kNanmedianSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kNanmedianSpec{"nanmedian", "nanmedian(Tensor input) -> Tensor out", kNanmedianSpecParams};
+
+PyObject* nanmedian_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNanmedianSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::nanmedian(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* nanmedian_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmedian_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nanmedian_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmedian_call(self, args, nargs, kwnames);
+}
+
+// nansum
+constexpr Param kNansumSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::IntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kNansumSpec{"nansum", "nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kNansumSpecParams};
+
+PyObject* nansum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNansumSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::nansum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3)));
+  });
+}
+PyObject* nansum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nansum_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nansum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nansum_call(self, args, nargs, kwnames);
 }
 
 // prod
@@ -404,6 +621,29 @@ PyObject* std_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
 }
 PyObject* std_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return std_call(self, args, nargs, kwnames);
+}
+
+// std_mean
+constexpr Param kStdMeanSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptIntList, true},
+    {"correction", Kind::Scalar, true, true},
+    {"keepdim", Kind::Bool, true, true},
+};
+const Spec kStdMeanSpec{"std_mean", "std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)", kStdMeanSpecParams};
+constexpr const char* kStdMeanResultFields[] = {"std", "mean"};
+const ResultType kStdMeanResult{"std_mean", kStdMeanResultFields};
+
+PyObject* std_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kStdMeanSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kStdMeanResult, ops::std_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+  });
+}
+PyObject* std_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return std_mean_call(nullptr, args, nargs, kwnames);
 }
 
 // std_over
@@ -513,6 +753,49 @@ PyObject* var_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return var_call(self, args, nargs, kwnames);
 }
 
+// var_mean
+constexpr Param kVarMeanSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptIntList, true},
+    {"correction", Kind::Scalar, true, true},
+    {"keepdim", Kind::Bool, true, true},
+};
+const Spec kVarMeanSpec{"var_mean", "var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)", kVarMeanSpecParams};
+constexpr const char* kVarMeanResultFields[] = {"var", "mean"};
+const ResultType kVarMeanResult{"var_mean", kVarMeanResultFields};
+
+PyObject* var_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kVarMeanSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kVarMeanResult, ops::var_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+  });
+}
+PyObject* var_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return var_mean_call(nullptr, args, nargs, kwnames);
+}
+
+// var_mean_mean
+constexpr Param kVarMeanMeanSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptIntList},
+    {"keepdim", Kind::Bool},
+};
+const Spec kVarMeanMeanSpec{"var_mean_mean", "var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out", kVarMeanMeanSpecParams};
+
+PyObject* var_mean_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kVarMeanMeanSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::var_mean_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2)));
+  });
+}
+PyObject* var_mean_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return var_mean_mean_call(nullptr, args, nargs, kwnames);
+}
+
 // var_over
 constexpr Param kVarOverSpecParams[] = {
     {"input", Kind::Tensor},
@@ -593,6 +876,16 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = tie_share(g, input, out, dim, keepdim)"},
+    {"aminmax", fast(aminmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "aminmax(input, *, dim=None, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Smallest and largest element along dim, of all without one.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int or None, default None\n"
+     "  keepdim: bool, default False"},
     {"any", fast(any_function), METH_FASTCALL | METH_KEYWORDS,
      "any(input, dim=[], keepdim=False)\n"
      "--\n"
@@ -633,6 +926,20 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: list of int, default []"},
+    {"kthvalue", fast(kthvalue_function), METH_FASTCALL | METH_KEYWORDS,
+     "kthvalue(input, k, dim=-1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "The k-th smallest element along dim, counted from 1, and its position.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  k: int\n"
+     "  dim: int, default -1\n"
+     "  keepdim: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
     {"logsumexp", fast(logsumexp_function), METH_FASTCALL | METH_KEYWORDS,
      "logsumexp(input, dim, keepdim=False)\n"
      "--\n"
@@ -674,6 +981,18 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = expand_reduced(g / reduced_count(shape(input), dim), shape(input), dim, keepdim)"},
+    {"median", fast(median_function), METH_FASTCALL | METH_KEYWORDS,
+     "Middle element, the lower of two; of all, where ties share the gradient, or along a\n"
+     "dimension with its position.\n"
+     "\n"
+     "Forms:\n"
+     "  median(Tensor input) -> Tensor out\n"
+     "  median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  keepdim: bool, default False"},
     {"min", fast(min_function), METH_FASTCALL | METH_KEYWORDS,
      "Smallest element of all, or along one dimension together with its index, or elementwise of\n"
      "two tensors.\n"
@@ -688,6 +1007,54 @@ PyMethodDef functions_top[] = {
      "  dim: int\n"
      "  keepdim: bool, default False\n"
      "  other: Tensor"},
+    {"mode", fast(mode_function), METH_FASTCALL | METH_KEYWORDS,
+     "mode(input, dim=-1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Most frequent element along dim, the smallest of several, and a position it stands at.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int, default -1\n"
+     "  keepdim: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
+    {"nanmean", fast(nanmean_function), METH_FASTCALL | METH_KEYWORDS,
+     "nanmean(input, dim=[], keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Mean along dim of the elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int, default []\n"
+     "  keepdim: bool, default False"},
+    {"nanmedian", fast(nanmedian_function), METH_FASTCALL | METH_KEYWORDS,
+     "nanmedian(input)\n"
+     "--\n"
+     "\n"
+     "Middle of all elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = tie_share(g, input, out, (), False)"},
+    {"nansum", fast(nansum_function), METH_FASTCALL | METH_KEYWORDS,
+     "nansum(input, dim=[], keepdim=False, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Sum along dim of the elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int, default []\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(isnan(input), 0, expand_reduced(g, shape(input), dim, keepdim))"},
     {"prod", fast(prod_function), METH_FASTCALL | METH_KEYWORDS,
      "prod(input, dim=None, keepdim=False, *, dtype=None)\n"
      "--\n"
@@ -715,6 +1082,17 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  unbiased: bool\n"
      "  dim: list of int or None\n"
+     "  correction: number, default 1\n"
+     "  keepdim: bool, default False"},
+    {"std_mean", fast(std_mean_function), METH_FASTCALL | METH_KEYWORDS,
+     "std_mean(input, dim=None, *, correction=1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Standard deviation along dim together with the mean.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int or None, default None\n"
      "  correction: number, default 1\n"
      "  keepdim: bool, default False"},
     {"sum", fast(sum_function), METH_FASTCALL | METH_KEYWORDS,
@@ -745,6 +1123,17 @@ PyMethodDef functions_top[] = {
      "  dim: list of int or None\n"
      "  correction: number, default 1\n"
      "  keepdim: bool, default False"},
+    {"var_mean", fast(var_mean_function), METH_FASTCALL | METH_KEYWORDS,
+     "var_mean(input, dim=None, *, correction=1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Variance along dim together with the mean.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int or None, default None\n"
+     "  correction: number, default 1\n"
+     "  keepdim: bool, default False"},
     {},
 };
 
@@ -754,6 +1143,30 @@ PyMethodDef functions_internal[] = {
      "--\n"
      "\n"
      "Largest element along one dimension and its position; the gradient goes to that position.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  keepdim: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
+    {"median_all", fast(median_all_function), METH_FASTCALL | METH_KEYWORDS,
+     "median_all(input)\n"
+     "--\n"
+     "\n"
+     "The middle of all elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = tie_share(g, input, out, (), False)"},
+    {"median_dim", fast(median_dim_function), METH_FASTCALL | METH_KEYWORDS,
+     "median_dim(input, dim, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Middle element along one dimension and where it stands.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -801,6 +1214,16 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = expand(g, shape(input))"},
+    {"var_mean_mean", fast(var_mean_mean_function), METH_FASTCALL | METH_KEYWORDS,
+     "var_mean_mean(input, dim, keepdim)\n"
+     "--\n"
+     "\n"
+     "The mean over optional dimensions.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int or None\n"
+     "  keepdim: bool"},
     {"var_over", fast(var_over_function), METH_FASTCALL | METH_KEYWORDS,
      "var_over(input, dim, correction, keepdim)\n"
      "--\n"
@@ -892,6 +1315,16 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = tie_share(g, input, out, dim, keepdim)"},
+    {"aminmax", fast(aminmax_method), METH_FASTCALL | METH_KEYWORDS,
+     "aminmax($self, *, dim=None, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Smallest and largest element along dim, of all without one.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int or None, default None\n"
+     "  keepdim: bool, default False"},
     {"any", fast(any_method), METH_FASTCALL | METH_KEYWORDS,
      "any($self, dim=[], keepdim=False)\n"
      "--\n"
@@ -932,6 +1365,20 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: list of int, default []"},
+    {"kthvalue", fast(kthvalue_method), METH_FASTCALL | METH_KEYWORDS,
+     "kthvalue($self, k, dim=-1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "The k-th smallest element along dim, counted from 1, and its position.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  k: int\n"
+     "  dim: int, default -1\n"
+     "  keepdim: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
     {"logsumexp", fast(logsumexp_method), METH_FASTCALL | METH_KEYWORDS,
      "logsumexp($self, dim, keepdim=False)\n"
      "--\n"
@@ -973,6 +1420,18 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = expand_reduced(g / reduced_count(shape(input), dim), shape(input), dim, keepdim)"},
+    {"median", fast(median_method), METH_FASTCALL | METH_KEYWORDS,
+     "Middle element, the lower of two; of all, where ties share the gradient, or along a\n"
+     "dimension with its position.\n"
+     "\n"
+     "Forms:\n"
+     "  median(Tensor input) -> Tensor out\n"
+     "  median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  keepdim: bool, default False"},
     {"min", fast(min_method), METH_FASTCALL | METH_KEYWORDS,
      "Smallest element of all, or along one dimension together with its index, or elementwise of\n"
      "two tensors.\n"
@@ -987,6 +1446,54 @@ PyMethodDef methods[] = {
      "  dim: int\n"
      "  keepdim: bool, default False\n"
      "  other: Tensor"},
+    {"mode", fast(mode_method), METH_FASTCALL | METH_KEYWORDS,
+     "mode($self, dim=-1, keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Most frequent element along dim, the smallest of several, and a position it stands at.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int, default -1\n"
+     "  keepdim: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
+    {"nanmean", fast(nanmean_method), METH_FASTCALL | METH_KEYWORDS,
+     "nanmean($self, dim=[], keepdim=False)\n"
+     "--\n"
+     "\n"
+     "Mean along dim of the elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int, default []\n"
+     "  keepdim: bool, default False"},
+    {"nanmedian", fast(nanmedian_method), METH_FASTCALL | METH_KEYWORDS,
+     "nanmedian($self)\n"
+     "--\n"
+     "\n"
+     "Middle of all elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = tie_share(g, input, out, (), False)"},
+    {"nansum", fast(nansum_method), METH_FASTCALL | METH_KEYWORDS,
+     "nansum($self, dim=[], keepdim=False, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Sum along dim of the elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int, default []\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(isnan(input), 0, expand_reduced(g, shape(input), dim, keepdim))"},
     {"prod", fast(prod_method), METH_FASTCALL | METH_KEYWORDS,
      "prod($self, dim=None, keepdim=False, *, dtype=None)\n"
      "--\n"

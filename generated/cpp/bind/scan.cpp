@@ -6,6 +6,54 @@
 namespace tp::python {
 namespace {
 
+// cummax
+constexpr Param kCummaxSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kCummaxSpec{"cummax", "cummax(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)", kCummaxSpecParams};
+constexpr const char* kCummaxResultFields[] = {"values", "indices"};
+const ResultType kCummaxResult{"cummax", kCummaxResultFields};
+
+PyObject* cummax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCummaxSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kCummaxResult, ops::cummax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+  });
+}
+PyObject* cummax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cummax_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cummax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cummax_call(self, args, nargs, kwnames);
+}
+
+// cummin
+constexpr Param kCumminSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kCumminSpec{"cummin", "cummin(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)", kCumminSpecParams};
+constexpr const char* kCumminResultFields[] = {"values", "indices"};
+const ResultType kCumminResult{"cummin", kCumminResultFields};
+
+PyObject* cummin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCumminSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap_named(kCumminResult, ops::cummin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+  });
+}
+PyObject* cummin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cummin_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cummin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cummin_call(self, args, nargs, kwnames);
+}
+
 // cumprod
 constexpr Param kCumprodSpecParams[] = {
     {"input", Kind::Tensor},
@@ -72,7 +120,53 @@ PyObject* cumsum_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   });
 }
 
+// logcumsumexp
+constexpr Param kLogcumsumexpSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kLogcumsumexpSpec{"logcumsumexp", "logcumsumexp(Tensor input, int dim) -> Tensor out", kLogcumsumexpSpecParams};
+
+PyObject* logcumsumexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogcumsumexpSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::logcumsumexp(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+  });
+}
+PyObject* logcumsumexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logcumsumexp_call(nullptr, args, nargs, kwnames);
+}
+PyObject* logcumsumexp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logcumsumexp_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
+    {"cummax", fast(cummax_function), METH_FASTCALL | METH_KEYWORDS,
+     "cummax(input, dim)\n"
+     "--\n"
+     "\n"
+     "Largest element so far along dim and its position.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)"},
+    {"cummin", fast(cummin_function), METH_FASTCALL | METH_KEYWORDS,
+     "cummin(input, dim)\n"
+     "--\n"
+     "\n"
+     "Smallest element so far along dim, and where it stands.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)"},
     {"cumprod", fast(cumprod_function), METH_FASTCALL | METH_KEYWORDS,
      "cumprod(input, dim, *, dtype=None)\n"
      "--\n"
@@ -99,10 +193,46 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = flip(cumsum(flip(g, (dim,)), dim), (dim,))"},
+    {"logcumsumexp", fast(logcumsumexp_function), METH_FASTCALL | METH_KEYWORDS,
+     "logcumsumexp(input, dim)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the sum of exponentials up to and including each element, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = logcumsumexp_backward(g, input, out, dim)"},
     {},
 };
 
 PyMethodDef methods[] = {
+    {"cummax", fast(cummax_method), METH_FASTCALL | METH_KEYWORDS,
+     "cummax($self, dim)\n"
+     "--\n"
+     "\n"
+     "Largest element so far along dim and its position.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)"},
+    {"cummin", fast(cummin_method), METH_FASTCALL | METH_KEYWORDS,
+     "cummin($self, dim)\n"
+     "--\n"
+     "\n"
+     "Smallest element so far along dim, and where it stands.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)"},
     {"cumprod", fast(cumprod_method), METH_FASTCALL | METH_KEYWORDS,
      "cumprod($self, dim, *, dtype=None)\n"
      "--\n"
@@ -141,6 +271,18 @@ PyMethodDef methods[] = {
      "\n"
      "Sum of the elements up to and including each one along dim. In place: self is overwritten\n"
      "and returned."},
+    {"logcumsumexp", fast(logcumsumexp_method), METH_FASTCALL | METH_KEYWORDS,
+     "logcumsumexp($self, dim)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the sum of exponentials up to and including each element, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = logcumsumexp_backward(g, input, out, dim)"},
     {},
 };
 }  // namespace

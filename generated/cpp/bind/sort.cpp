@@ -30,6 +30,27 @@ PyObject* argsort_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return argsort_call(self, args, nargs, kwnames);
 }
 
+// msort
+constexpr Param kMsortSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kMsortSpec{"msort", "msort(Tensor input) -> Tensor out", kMsortSpecParams};
+
+PyObject* msort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kMsortSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::msort(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* msort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return msort_call(nullptr, args, nargs, kwnames);
+}
+PyObject* msort_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return msort_call(self, args, nargs, kwnames);
+}
+
 // sort
 constexpr Param kSortSpecParams[] = {
     {"input", Kind::Tensor},
@@ -95,6 +116,14 @@ PyMethodDef functions_top[] = {
      "  dim: int, default -1\n"
      "  descending: bool, default False\n"
      "  stable: bool, default False"},
+    {"msort", fast(msort_function), METH_FASTCALL | METH_KEYWORDS,
+     "msort(input)\n"
+     "--\n"
+     "\n"
+     "Elements in order along the first dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"sort", fast(sort_function), METH_FASTCALL | METH_KEYWORDS,
      "sort(input, dim=-1, descending=False, *, stable=False)\n"
      "--\n"
@@ -140,6 +169,14 @@ PyMethodDef methods[] = {
      "  dim: int, default -1\n"
      "  descending: bool, default False\n"
      "  stable: bool, default False"},
+    {"msort", fast(msort_method), METH_FASTCALL | METH_KEYWORDS,
+     "msort($self)\n"
+     "--\n"
+     "\n"
+     "Elements in order along the first dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"sort", fast(sort_method), METH_FASTCALL | METH_KEYWORDS,
      "sort($self, dim=-1, descending=False, *, stable=False)\n"
      "--\n"

@@ -270,6 +270,25 @@ PyObject* ceil_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// celu
+constexpr Param kCeluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"alpha", Kind::Float, true},
+};
+const Spec kCeluSpec{"celu", "celu(Tensor input, float alpha=1.0) -> Tensor out", kCeluSpecParams};
+
+PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCeluSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+  });
+}
+PyObject* celu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return celu_call(nullptr, args, nargs, kwnames);
+}
+
 // conj
 constexpr Param kConjSpecParams[] = {
     {"input", Kind::Tensor},
@@ -357,6 +376,72 @@ PyObject* cosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// deg2rad
+constexpr Param kDeg2radSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kDeg2radSpec{"deg2rad", "deg2rad(Tensor input) -> Tensor out", kDeg2radSpecParams};
+
+PyObject* deg2rad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kDeg2radSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::deg2rad_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::deg2rad(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* deg2rad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return deg2rad_call(nullptr, args, nargs, kwnames);
+}
+PyObject* deg2rad_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return deg2rad_call(self, args, nargs, kwnames);
+}
+PyObject* deg2rad_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kDeg2radSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::deg2rad_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// digamma
+constexpr Param kDigammaSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kDigammaSpec{"digamma", "digamma(Tensor input) -> Tensor out", kDigammaSpecParams};
+
+PyObject* digamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kDigammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::digamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::digamma(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* digamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return digamma_call(nullptr, args, nargs, kwnames);
+}
+PyObject* digamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return digamma_call(self, args, nargs, kwnames);
+}
+PyObject* digamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kDigammaSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::digamma_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // elu
 constexpr Param kEluSpecParams[] = {
     {"input", Kind::Tensor},
@@ -374,6 +459,24 @@ PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 PyObject* elu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return elu_call(nullptr, args, nargs, kwnames);
+}
+
+// entr
+constexpr Param kEntrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kEntrSpec{"entr", "entr(Tensor input) -> Tensor out", kEntrSpecParams};
+
+PyObject* entr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kEntrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::entr(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* entr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return entr_call(nullptr, args, nargs, kwnames);
 }
 
 // erf
@@ -437,6 +540,39 @@ PyObject* erfc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     const Spec& spec = kErfcSpec;
     parse(spec, a, self, args, nargs, kwnames);
     ops::erfc_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// erfinv
+constexpr Param kErfinvSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kErfinvSpec{"erfinv", "erfinv(Tensor input) -> Tensor out", kErfinvSpecParams};
+
+PyObject* erfinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kErfinvSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::erfinv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::erfinv(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* erfinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfinv_call(nullptr, args, nargs, kwnames);
+}
+PyObject* erfinv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfinv_call(self, args, nargs, kwnames);
+}
+PyObject* erfinv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kErfinvSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::erfinv_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
@@ -643,6 +779,43 @@ PyObject* gelu_tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return gelu_tanh_call(nullptr, args, nargs, kwnames);
 }
 
+// hardshrink
+constexpr Param kHardshrinkSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"lambd", Kind::Float, true},
+};
+const Spec kHardshrinkSpec{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", kHardshrinkSpecParams};
+
+PyObject* hardshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHardshrinkSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+  });
+}
+PyObject* hardshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardshrink_call(nullptr, args, nargs, kwnames);
+}
+
+// hardsigmoid
+constexpr Param kHardsigmoidSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
+
+PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHardsigmoidSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardsigmoid_call(nullptr, args, nargs, kwnames);
+}
+
 // hardswish
 constexpr Param kHardswishSpecParams[] = {
     {"input", Kind::Tensor},
@@ -659,6 +832,113 @@ PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return hardswish_call(nullptr, args, nargs, kwnames);
+}
+
+// hardtanh
+constexpr Param kHardtanhSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"min_val", Kind::Float, true},
+    {"max_val", Kind::Float, true},
+};
+const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
+
+PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHardtanhSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0)));
+  });
+}
+PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardtanh_call(nullptr, args, nargs, kwnames);
+}
+
+// i0
+constexpr Param kI0SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
+
+PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kI0Spec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::i0(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0_call(nullptr, args, nargs, kwnames);
+}
+PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0_call(self, args, nargs, kwnames);
+}
+PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kI0Spec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::i0_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// i0e
+constexpr Param kI0eSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
+
+PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kI0eSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::i0e(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0e_call(nullptr, args, nargs, kwnames);
+}
+
+// i1
+constexpr Param kI1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
+
+PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kI1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::i1(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i1_call(nullptr, args, nargs, kwnames);
+}
+
+// i1e
+constexpr Param kI1eSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
+
+PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kI1eSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::i1e(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i1e_call(nullptr, args, nargs, kwnames);
 }
 
 // leaky_relu
@@ -680,34 +960,34 @@ PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
   return leaky_relu_call(nullptr, args, nargs, kwnames);
 }
 
-// log
-constexpr Param kLogSpecParams[] = {
+// lgamma
+constexpr Param kLgammaSpecParams[] = {
     {"input", Kind::Tensor},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
+const Spec kLgammaSpec{"lgamma", "lgamma(Tensor input) -> Tensor out", kLgammaSpecParams};
 
-PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* lgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
-    const Spec& spec = kLogSpec;
+    const Spec& spec = kLgammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log(to_tensor(spec, a, 0).ref()));
+    if (a.given(1)) return wrap(ops::lgamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::lgamma(to_tensor(spec, a, 0).ref()));
   });
 }
-PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_call(nullptr, args, nargs, kwnames);
+PyObject* lgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lgamma_call(nullptr, args, nargs, kwnames);
 }
-PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_call(self, args, nargs, kwnames);
+PyObject* lgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lgamma_call(self, args, nargs, kwnames);
 }
-PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     Slots<2> a;
-    const Spec& spec = kLogSpec;
+    const Spec& spec = kLgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::log_(to_tensor(spec, a, 0).ref());
+    ops::lgamma_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
@@ -924,6 +1204,28 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = sinh(input)"},
+    {"deg2rad", fast(deg2rad_function), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad(input)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.017453292519943295"},
+    {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "digamma(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
     {"erf", fast(erf_function), METH_FASTCALL | METH_KEYWORDS,
      "erf(input)\n"
      "--\n"
@@ -946,6 +1248,17 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv(input)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
     {"exp", fast(exp_function), METH_FASTCALL | METH_KEYWORDS,
      "exp(input)\n"
      "--\n"
@@ -1001,20 +1314,28 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = 1"},
-    {"log", fast(log_function), METH_FASTCALL | METH_KEYWORDS,
-     "log(input)\n"
+    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0(input)\n"
      "--\n"
      "\n"
-     "Natural logarithm; -inf at 0, nan below.\n"
+     "Modified Bessel function of the first kind of order 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 1 / input\n"
+     "  d input = i1(input)"},
+    {"lgamma", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma(input)\n"
+     "--\n"
      "\n"
-     "Special values:\n"
-     "  input = 0, out = -inf, d_input = inf"},
+     "Logarithm of the magnitude of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = digamma(input)"},
     {},
 };
 
@@ -1047,6 +1368,19 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"celu", fast(celu_function), METH_FASTCALL | METH_KEYWORDS,
+     "celu(input, alpha=1.0)\n"
+     "--\n"
+     "\n"
+     "The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is continuous at\n"
+     "0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  alpha: float, default 1.0\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1, exp(input / alpha))"},
     {"elu", fast(elu_function), METH_FASTCALL | METH_KEYWORDS,
      "elu(input, alpha=1.0)\n"
      "--\n"
@@ -1059,6 +1393,37 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "Derivative:\n"
      "  d input = where(input > 0, 1, exp(input) * alpha)"},
+    {"hardshrink", fast(hardshrink_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardshrink(input, lambd=0.5)\n"
+     "--\n"
+     "\n"
+     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  lambd: float, default 0.5\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0.5, d_input = 0\n"
+     "  input = -0.5, d_input = 0"},
+    {"hardsigmoid", fast(hardsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardsigmoid(input)\n"
+     "--\n"
+     "\n"
+     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))\n"
+     "\n"
+     "Special values:\n"
+     "  input = -3, d_input = 0\n"
+     "  input = 3, d_input = 0"},
     {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
      "hardswish(input)\n"
      "--\n"
@@ -1074,6 +1439,23 @@ PyMethodDef functions_nn_functional[] = {
      "Special values:\n"
      "  input = -3, d_input = -0.5\n"
      "  input = 3, d_input = 1.5"},
+    {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
+     "--\n"
+     "\n"
+     "Input limited to the interval from min_val to max_val, with slope 0 at its ends.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  min_val: float, default -1.0\n"
+     "  max_val: float, default 1.0\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = -1, d_input = 0\n"
+     "  input = 1, d_input = 0"},
     {"leaky_relu", fast(leaky_relu_function), METH_FASTCALL | METH_KEYWORDS,
      "leaky_relu(input, negative_slope=0.01)\n"
      "--\n"
@@ -1094,6 +1476,28 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef functions_special[] = {
+    {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "digamma(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
+    {"entr", fast(entr_function), METH_FASTCALL | METH_KEYWORDS,
+     "entr(input)\n"
+     "--\n"
+     "\n"
+     "The entropy term -x log x, 0 at 0 and -inf below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -log(input) - 1"},
     {"erf", fast(erf_function), METH_FASTCALL | METH_KEYWORDS,
      "erf(input)\n"
      "--\n"
@@ -1116,6 +1520,17 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv(input)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
     {"exp2", fast(exp2_function), METH_FASTCALL | METH_KEYWORDS,
      "exp2(input)\n"
      "--\n"
@@ -1138,6 +1553,75 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = out + 1"},
+    {"gammaln", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "gammaln(input)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the magnitude of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = digamma(input)"},
+    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0(input)\n"
+     "--\n"
+     "\n"
+     "Modified Bessel function of the first kind of order 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = i1(input)"},
+    {"i0e", fast(i0e_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0e(input)\n"
+     "--\n"
+     "\n"
+     "Order-0 modified Bessel function times exp(-|x|).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = i1e(input) - sgn(input) * i0e(input)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, d_input = 0"},
+    {"i1", fast(i1_function), METH_FASTCALL | METH_KEYWORDS,
+     "i1(input)\n"
+     "--\n"
+     "\n"
+     "Modified Bessel function of the first kind of order 1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
+    {"i1e", fast(i1e_function), METH_FASTCALL | METH_KEYWORDS,
+     "i1e(input)\n"
+     "--\n"
+     "\n"
+     "Order-1 modified Bessel function times exp(-|x|).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
+    {"psi", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "psi(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
     {},
 };
 
@@ -1440,6 +1924,38 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Hyperbolic cosine of each element. In place: self is overwritten and returned."},
+    {"deg2rad", fast(deg2rad_method), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad($self)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.017453292519943295"},
+    {"deg2rad_", fast(deg2rad_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad_($self)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians. In place: self is overwritten and returned."},
+    {"digamma", fast(digamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "digamma($self)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
+    {"digamma_", fast(digamma_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "digamma_($self)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function. In place: self is overwritten and returned."},
     {"erf", fast(erf_method), METH_FASTCALL | METH_KEYWORDS,
      "erf($self)\n"
      "--\n"
@@ -1474,6 +1990,22 @@ PyMethodDef methods[] = {
      "\n"
      "Complementary error function 1 - erf, without cancellation in the right tail. In place: self\n"
      "is overwritten and returned."},
+    {"erfinv", fast(erfinv_method), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv($self)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
+    {"erfinv_", fast(erfinv_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv_($self)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1). In place: self is overwritten and returned."},
     {"exp", fast(exp_method), METH_FASTCALL | METH_KEYWORDS,
      "exp($self)\n"
      "--\n"
@@ -1556,25 +2088,40 @@ PyMethodDef methods[] = {
      "\n"
      "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
      "returned."},
-    {"log", fast(log_method), METH_FASTCALL | METH_KEYWORDS,
-     "log($self)\n"
+    {"i0", fast(i0_method), METH_FASTCALL | METH_KEYWORDS,
+     "i0($self)\n"
      "--\n"
      "\n"
-     "Natural logarithm; -inf at 0, nan below.\n"
+     "Modified Bessel function of the first kind of order 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 1 / input\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, out = -inf, d_input = inf"},
-    {"log_", fast(log_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "log_($self)\n"
+     "  d input = i1(input)"},
+    {"i0_", fast(i0_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "i0_($self)\n"
      "--\n"
      "\n"
-     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
+     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
+     "returned."},
+    {"lgamma", fast(lgamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma($self)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the magnitude of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = digamma(input)"},
+    {"lgamma_", fast(lgamma_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma_($self)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the magnitude of the gamma function. In place: self is overwritten and\n"
+     "returned."},
     {},
 };
 }  // namespace

@@ -6,6 +6,39 @@
 namespace tp::python {
 namespace {
 
+// log
+constexpr Param kLogSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
+
+PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::log(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_call(self, args, nargs, kwnames);
+}
+PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLogSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // log10
 constexpr Param kLog10SpecParams[] = {
     {"input", Kind::Tensor},
@@ -105,6 +138,48 @@ PyObject* log2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// log_ndtr
+constexpr Param kLogNdtrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kLogNdtrSpec{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", kLogNdtrSpecParams};
+
+PyObject* log_ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogNdtrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* log_ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_ndtr_call(nullptr, args, nargs, kwnames);
+}
+
+// logit
+constexpr Param kLogitSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"eps", Kind::OptFloat, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLogitSpec{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", kLogitSpecParams};
+
+PyObject* logit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kLogitSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::logit_out(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_tensor(spec, a, 2)));
+    return wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1)));
+  });
+}
+PyObject* logit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logit_call(nullptr, args, nargs, kwnames);
+}
+PyObject* logit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logit_call(self, args, nargs, kwnames);
+}
+
 // logsigmoid
 constexpr Param kLogsigmoidSpecParams[] = {
     {"input", Kind::Tensor},
@@ -141,6 +216,24 @@ PyObject* mish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   return mish_call(nullptr, args, nargs, kwnames);
 }
 
+// ndtr
+constexpr Param kNdtrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kNdtrSpec{"ndtr", "ndtr(Tensor input) -> Tensor out", kNdtrSpecParams};
+
+PyObject* ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kNdtrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::ndtr(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ndtr_call(nullptr, args, nargs, kwnames);
+}
+
 // neg
 constexpr Param kNegSpecParams[] = {
     {"input", Kind::Tensor},
@@ -169,6 +262,58 @@ PyObject* neg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
     const Spec& spec = kNegSpec;
     parse(spec, a, self, args, nargs, kwnames);
     ops::neg_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// polygamma_of
+constexpr Param kPolygammaOfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kPolygammaOfSpec{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", kPolygammaOfSpecParams};
+
+PyObject* polygamma_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kPolygammaOfSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+  });
+}
+PyObject* polygamma_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return polygamma_of_call(nullptr, args, nargs, kwnames);
+}
+
+// rad2deg
+constexpr Param kRad2degSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kRad2degSpec{"rad2deg", "rad2deg(Tensor input) -> Tensor out", kRad2degSpecParams};
+
+PyObject* rad2deg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kRad2degSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::rad2deg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return wrap(ops::rad2deg(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* rad2deg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return rad2deg_call(nullptr, args, nargs, kwnames);
+}
+PyObject* rad2deg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return rad2deg_call(self, args, nargs, kwnames);
+}
+PyObject* rad2deg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kRad2degSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::rad2deg_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
@@ -238,6 +383,24 @@ PyObject* relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// relu6
+constexpr Param kRelu6SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kRelu6Spec{"relu6", "relu6(Tensor input) -> Tensor out", kRelu6SpecParams};
+
+PyObject* relu6_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kRelu6Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::relu6(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* relu6_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return relu6_call(nullptr, args, nargs, kwnames);
+}
+
 // round
 constexpr Param kRoundSpecParams[] = {
     {"input", Kind::Tensor},
@@ -302,6 +465,24 @@ PyObject* rsqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Py_INCREF(self);
     return self;
   });
+}
+
+// selu
+constexpr Param kSeluSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kSeluSpec{"selu", "selu(Tensor input) -> Tensor out", kSeluSpecParams};
+
+PyObject* selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSeluSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::selu(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* selu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return selu_call(nullptr, args, nargs, kwnames);
 }
 
 // sgn
@@ -540,6 +721,43 @@ PyObject* softplus_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return softplus_call(nullptr, args, nargs, kwnames);
 }
 
+// softshrink
+constexpr Param kSoftshrinkSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"lambd", Kind::Float, true},
+};
+const Spec kSoftshrinkSpec{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", kSoftshrinkSpecParams};
+
+PyObject* softshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSoftshrinkSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+  });
+}
+PyObject* softshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return softshrink_call(nullptr, args, nargs, kwnames);
+}
+
+// softsign
+constexpr Param kSoftsignSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
+
+PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSoftsignSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::softsign(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return softsign_call(nullptr, args, nargs, kwnames);
+}
+
 // sqrt
 constexpr Param kSqrtSpecParams[] = {
     {"input", Kind::Tensor},
@@ -672,6 +890,44 @@ PyObject* tanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// tanhshrink
+constexpr Param kTanhshrinkSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kTanhshrinkSpec{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", kTanhshrinkSpecParams};
+
+PyObject* tanhshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kTanhshrinkSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* tanhshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tanhshrink_call(nullptr, args, nargs, kwnames);
+}
+
+// threshold
+constexpr Param kThresholdSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"threshold", Kind::Float},
+    {"value", Kind::Float},
+};
+const Spec kThresholdSpec{"threshold", "threshold(Tensor input, float threshold, float value) -> Tensor out", kThresholdSpecParams};
+
+PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kThresholdSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2)));
+  });
+}
+PyObject* threshold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return threshold_call(nullptr, args, nargs, kwnames);
+}
+
 // trunc
 constexpr Param kTruncSpecParams[] = {
     {"input", Kind::Tensor},
@@ -723,6 +979,20 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = 0"},
+    {"log", fast(log_function), METH_FASTCALL | METH_KEYWORDS,
+     "log(input)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm; -inf at 0, nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / input\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, out = -inf, d_input = inf"},
     {"log10", fast(log10_function), METH_FASTCALL | METH_KEYWORDS,
      "log10(input)\n"
      "--\n"
@@ -756,6 +1026,18 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = 1.4426950408889634 / input"},
+    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
+     "logit(input, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  eps: float or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
     {"neg", fast(neg_function), METH_FASTCALL | METH_KEYWORDS,
      "neg(input)\n"
      "--\n"
@@ -778,6 +1060,17 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  d input = -1"},
+    {"rad2deg", fast(rad2deg_function), METH_FASTCALL | METH_KEYWORDS,
+     "rad2deg(input)\n"
+     "--\n"
+     "\n"
+     "Angles in radians brought to degrees.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 57.29577951308232"},
     {"reciprocal", fast(reciprocal_function), METH_FASTCALL | METH_KEYWORDS,
      "reciprocal(input)\n"
      "--\n"
@@ -956,6 +1249,22 @@ PyMethodDef functions_top[] = {
     {},
 };
 
+PyMethodDef functions_internal[] = {
+    {"polygamma_of", fast(polygamma_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma_of(input, order)\n"
+     "--\n"
+     "\n"
+     "Derivative of the digamma function, the order after the tensor.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(order + 1, input)"},
+    {},
+};
+
 PyMethodDef functions_nn_functional[] = {
     {"logsigmoid", fast(logsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "logsigmoid(input)\n"
@@ -995,6 +1304,37 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "Special values:\n"
      "  input = 0, d_input = 0"},
+    {"relu6", fast(relu6_function), METH_FASTCALL | METH_KEYWORDS,
+     "relu6(input)\n"
+     "--\n"
+     "\n"
+     "The positive part of each element, at most 6.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input <= 0, 0, where(input >= 6, 0, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, d_input = 0\n"
+     "  input = 6, d_input = 0"},
+    {"selu", fast(selu_function), METH_FASTCALL | METH_KEYWORDS,
+     "selu(input)\n"
+     "--\n"
+     "\n"
+     "The self-normalising scaled form of elu.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, d_input = 1.7580993408473766\n"
+     "\n"
+     "Reference: Klambauer et al. 2017"},
     {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid(input)\n"
      "--\n"
@@ -1030,6 +1370,57 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "Derivative:\n"
      "  d input = where(beta * input > threshold, 1, sigmoid(beta * input))"},
+    {"softshrink", fast(softshrink_function), METH_FASTCALL | METH_KEYWORDS,
+     "softshrink(input, lambd=0.5)\n"
+     "--\n"
+     "\n"
+     "Each element moved towards zero by lambd, at most to zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  lambd: float, default 0.5\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > lambd, 1, where(input < -lambd, 1, 0))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0.5, d_input = 0\n"
+     "  input = -0.5, d_input = 0"},
+    {"softsign", fast(softsign_function), METH_FASTCALL | METH_KEYWORDS,
+     "softsign(input)\n"
+     "--\n"
+     "\n"
+     "The activation x / (1 + |x|).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2"},
+    {"tanhshrink", fast(tanhshrink_function), METH_FASTCALL | METH_KEYWORDS,
+     "tanhshrink(input)\n"
+     "--\n"
+     "\n"
+     "What hyperbolic tangent leaves of each element, x - tanh(x).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = tanh(input)**2"},
+    {"threshold", fast(threshold_function), METH_FASTCALL | METH_KEYWORDS,
+     "threshold(input, threshold, value)\n"
+     "--\n"
+     "\n"
+     "The element where it exceeds the threshold, value elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  threshold: float\n"
+     "  value: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > threshold, 1, 0)"},
     {},
 };
 
@@ -1056,6 +1447,40 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = 1 / (1 + input)"},
+    {"log_ndtr", fast(log_ndtr_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_ndtr(input)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the standard normal distribution function, without underflow in the left tail.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)"},
+    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
+     "logit(input, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  eps: float or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+    {"ndtr", fast(ndtr_function), METH_FASTCALL | METH_KEYWORDS,
+     "ndtr(input)\n"
+     "--\n"
+     "\n"
+     "Standard normal distribution function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.3989422804014327 * exp(-0.5 * input**2)"},
     {"sinc", fast(sinc_function), METH_FASTCALL | METH_KEYWORDS,
      "sinc(input)\n"
      "--\n"
@@ -1091,6 +1516,20 @@ PyMethodDef methods[] = {
      "\n"
      "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"log", fast(log_method), METH_FASTCALL | METH_KEYWORDS,
+     "log($self)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm; -inf at 0, nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / input\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, out = -inf, d_input = inf"},
     {"log10", fast(log10_method), METH_FASTCALL | METH_KEYWORDS,
      "log10($self)\n"
      "--\n"
@@ -1140,6 +1579,23 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Logarithm to base 2. In place: self is overwritten and returned."},
+    {"log_", fast(log_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "log_($self)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
+    {"logit", fast(logit_method), METH_FASTCALL | METH_KEYWORDS,
+     "logit($self, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  eps: float or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
     {"neg", fast(neg_method), METH_FASTCALL | METH_KEYWORDS,
      "neg($self)\n"
      "--\n"
@@ -1172,6 +1628,22 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Each element with the opposite sign. In place: self is overwritten and returned."},
+    {"rad2deg", fast(rad2deg_method), METH_FASTCALL | METH_KEYWORDS,
+     "rad2deg($self)\n"
+     "--\n"
+     "\n"
+     "Angles in radians brought to degrees.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 57.29577951308232"},
+    {"rad2deg_", fast(rad2deg_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "rad2deg_($self)\n"
+     "--\n"
+     "\n"
+     "Angles in radians brought to degrees. In place: self is overwritten and returned."},
     {"reciprocal", fast(reciprocal_method), METH_FASTCALL | METH_KEYWORDS,
      "reciprocal($self)\n"
      "--\n"
@@ -1436,6 +1908,7 @@ PyMethodDef methods[] = {
 
 void register_unary_2(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);

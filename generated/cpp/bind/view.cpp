@@ -307,6 +307,29 @@ PyObject* split_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return split_call(self, args, nargs, kwnames);
 }
 
+// split_with_sizes
+constexpr Param kSplitWithSizesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"split_sizes", Kind::IntList},
+    {"dim", Kind::Int, true},
+};
+const Spec kSplitWithSizesSpec{"split_with_sizes", "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out", kSplitWithSizesSpecParams};
+
+PyObject* split_with_sizes_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kSplitWithSizesSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::split_with_sizes(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+  });
+}
+PyObject* split_with_sizes_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return split_with_sizes_call(nullptr, args, nargs, kwnames);
+}
+PyObject* split_with_sizes_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return split_with_sizes_call(self, args, nargs, kwnames);
+}
+
 // squeeze
 constexpr Param kSqueezeSpecParams[] = {
     {"input", Kind::Tensor},
@@ -348,6 +371,39 @@ PyObject* t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObjec
 }
 PyObject* t_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return t_call(self, args, nargs, kwnames);
+}
+
+// tensor_split
+constexpr Param kTensorSplitSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"sections", Kind::Int},
+    {"dim", Kind::Int, true},
+};
+const Spec kTensorSplitSpec{"tensor_split", "tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out", kTensorSplitSpecParams};
+constexpr Param kTensorSplit1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"indices", Kind::IntList},
+    {"dim", Kind::Int, true},
+};
+const Spec kTensorSplit1Spec{"tensor_split", "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out", kTensorSplit1SpecParams};
+
+PyObject* tensor_split_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Slots<3> a;
+    if (const Spec& spec = kTensorSplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+    }
+    if (const Spec& spec = kTensorSplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+    }
+    no_match({&kTensorSplitSpec, &kTensorSplit1Spec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* tensor_split_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tensor_split_call(nullptr, args, nargs, kwnames);
+}
+PyObject* tensor_split_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tensor_split_call(self, args, nargs, kwnames);
 }
 
 // transpose
@@ -416,6 +472,30 @@ PyObject* unflatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* unflatten_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return unflatten_call(self, args, nargs, kwnames);
+}
+
+// unfold
+constexpr Param kUnfoldSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dimension", Kind::Int},
+    {"size", Kind::Int},
+    {"step", Kind::Int},
+};
+const Spec kUnfoldSpec{"unfold", "unfold(Tensor input, int dimension, int size, int step) -> Tensor out", kUnfoldSpecParams};
+
+PyObject* unfold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kUnfoldSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::unfold(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3)));
+  });
+}
+PyObject* unfold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return unfold_call(nullptr, args, nargs, kwnames);
+}
+PyObject* unfold_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return unfold_call(self, args, nargs, kwnames);
 }
 
 // unsqueeze
@@ -706,6 +786,19 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = cat(g, dim)"},
+    {"split_with_sizes", fast(split_with_sizes_function), METH_FASTCALL | METH_KEYWORDS,
+     "split_with_sizes(input, split_sizes, dim=0)\n"
+     "--\n"
+     "\n"
+     "Views of pieces of the listed sizes along dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  split_sizes: list of int\n"
+     "  dim: int, default 0\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cat(g, dim)"},
     {"squeeze", fast(squeeze_function), METH_FASTCALL | METH_KEYWORDS,
      "squeeze(input, dim=None)\n"
      "--\n"
@@ -755,6 +848,21 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = t(g)"},
+    {"tensor_split", fast(tensor_split_function), METH_FASTCALL | METH_KEYWORDS,
+     "Views of so many nearly equal parts along dim, or of the parts between indices.\n"
+     "\n"
+     "Forms:\n"
+     "  tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out\n"
+     "  tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  sections: int\n"
+     "  dim: int, default 0\n"
+     "  indices: list of int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cat(g, dim)"},
     {"transpose", fast(transpose_function), METH_FASTCALL | METH_KEYWORDS,
      "transpose(input, dim0, dim1)\n"
      "--\n"
@@ -839,6 +947,24 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = view_as_complex(contiguous(g))"},
+    {},
+};
+
+PyMethodDef functions_internal[] = {
+    {"unfold", fast(unfold_function), METH_FASTCALL | METH_KEYWORDS,
+     "unfold(input, dimension, size, step)\n"
+     "--\n"
+     "\n"
+     "Windows of one dimension, every step elements, as a new last dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dimension: int\n"
+     "  size: int\n"
+     "  step: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = unfold_backward(g, shape(input), dimension, size, step)"},
     {},
 };
 
@@ -1023,6 +1149,19 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = cat(g, dim)"},
+    {"split_with_sizes", fast(split_with_sizes_method), METH_FASTCALL | METH_KEYWORDS,
+     "split_with_sizes($self, split_sizes, dim=0)\n"
+     "--\n"
+     "\n"
+     "Views of pieces of the listed sizes along dim.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  split_sizes: list of int\n"
+     "  dim: int, default 0\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cat(g, dim)"},
     {"squeeze", fast(squeeze_method), METH_FASTCALL | METH_KEYWORDS,
      "squeeze($self, dim=None)\n"
      "--\n"
@@ -1072,6 +1211,21 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = t(g)"},
+    {"tensor_split", fast(tensor_split_method), METH_FASTCALL | METH_KEYWORDS,
+     "Views of so many nearly equal parts along dim, or of the parts between indices.\n"
+     "\n"
+     "Forms:\n"
+     "  tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out\n"
+     "  tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  sections: int\n"
+     "  dim: int, default 0\n"
+     "  indices: list of int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cat(g, dim)"},
     {"transpose", fast(transpose_method), METH_FASTCALL | METH_KEYWORDS,
      "transpose($self, dim0, dim1)\n"
      "--\n"
@@ -1110,6 +1264,20 @@ PyMethodDef methods[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = reshape(g, shape(input))"},
+    {"unfold", fast(unfold_method), METH_FASTCALL | METH_KEYWORDS,
+     "unfold($self, dimension, size, step)\n"
+     "--\n"
+     "\n"
+     "Windows of one dimension, every step elements, as a new last dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dimension: int\n"
+     "  size: int\n"
+     "  step: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = unfold_backward(g, shape(input), dimension, size, step)"},
     {"unsqueeze", fast(unsqueeze_method), METH_FASTCALL | METH_KEYWORDS,
      "unsqueeze($self, dim)\n"
      "--\n"
@@ -1140,6 +1308,7 @@ PyMethodDef methods[] = {
 
 void register_view(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add_methods(methods);
 }
 

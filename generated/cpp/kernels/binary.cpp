@@ -93,6 +93,49 @@ void bce_logits_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-input[i], g[i]);
 }
 
+// bce_probs: out = -(target * maximum(log(input), -100) + (1 - target) * maximum(log1p(-input), -100))
+template <class T>
+void bce_probs(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* target = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = T(-100);
+    to[i] = -(target[i] * m::maximum(m::log(input[i]), s0) + ((T(1) - target[i]) * m::maximum(m::log1p(-input[i]),
+        s0)));
+  }
+}
+
+// bce_probs, gradient of input: strong_mul(where(log(input) < -100, 0, where(log(input) == -100, -0.5 * target / input, -target / input)) - where(log1p(-input) < -100, 0, where(log1p(-input) == -100, -0.5 * (1 - target) / (1 - input), (target - 1) / (1 - input))), g)
+template <class T>
+void bce_probs_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = m::log(input[i]);
+    const T s1 = T(1) - input[i];
+    const T s0 = m::log1p(-input[i]);
+    to[i] = m::strong_mul(m::where<T>(s2 < T(-100), T(0), m::where<T>(s2 == T(-100), (T(-0.5) * target[i]) / input[i],
+        (-target[i]) / input[i])) - m::where<T>(s0 < T(-100), T(0), m::where<T>(s0 == T(-100),
+        (T(-0.5) * (T(1) - target[i])) / s1, (target[i] - T(1)) / s1)), g[i]);
+  }
+}
+
+// bce_probs, gradient of target: strong_mul(maximum(log1p(-input), -100) - maximum(log(input), -100), g)
+template <class T>
+void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::maximum(m::log1p(-input[i]),
+      T(-100)) - m::maximum(m::log(input[i]), T(-100)), g[i]);
+}
+
 // clamp_max: out = where(input > max, max, input)
 template <class T>
 void clamp_max(std::int64_t n, char* const* data, const Scalar*) {
@@ -308,6 +351,73 @@ void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
 }
 
+// gcd: out = gcd(input, other)
+template <class T>
+void gcd(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gcd(input[i], other[i]);
+}
+
+// heaviside: out = heaviside(input, values)
+template <class T>
+void heaviside(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* values = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::heaviside(input[i], values[i]);
+}
+
+// huber: out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
+template <class T>
+void huber(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* target = reinterpret_cast<const T*>(data[2]);
+  const T delta = scalar_to<T>(params[0]);
+  using R = real_t<T>;
+  const T c0 = T(0.5) * delta;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s1 = input[i] - target[i];
+    const R s0 = m::abs(s1);
+    to[i] = m::where<T>(T(s0) <= delta, T(0.5) * m::square(s1), delta * (s0 - c0));
+  }
+}
+
+// huber, gradient of input: strong_mul(where(abs(input - target) <= delta, input - target, sgn(input - target) * delta), g)
+template <class T>
+void huber_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T delta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, s0, m::sgn(s0) * delta), g[i]);
+  }
+}
+
+// huber, gradient of target: strong_mul(where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta), g)
+template <class T>
+void huber_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T delta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, target[i] - input[i], (-m::sgn(s0)) * delta), g[i]);
+  }
+}
+
 // hypot: out = hypot(input, other)
 template <class T>
 void hypot(std::int64_t n, char* const* data, const Scalar*) {
@@ -339,6 +449,48 @@ void hypot_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* out = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), other[i] / out[i]),
+      g[i]);
+}
+
+// lcm: out = lcm(input, other)
+template <class T>
+void lcm(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lcm(input[i], other[i]);
+}
+
+// ldexp: out = input * exp2(other)
+template <class T>
+void ldexp(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::exp2(other[i]);
+}
+
+// ldexp, gradient of input: strong_mul(exp2(other), g)
+template <class T>
+void ldexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::exp2(other[i]), g[i]);
+}
+
+// ldexp, gradient of other: strong_mul(0.6931471805599453 * exp2(other) * input, g)
+template <class T>
+void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((T(0.6931471805599453) * m::exp2(other[i])) * input[i],
       g[i]);
 }
 
@@ -374,6 +526,40 @@ void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
       (-T(std::numeric_limits<double>::infinity())), T(0), m::exp(other[i] - out[i])), g[i]);
+}
+
+// logaddexp2: out = logaddexp2(input, other)
+template <class T>
+void logaddexp2(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp2(input[i], other[i]);
+}
+
+// logaddexp2, gradient of input: strong_mul(where(out == -inf, 0, exp2(input - out)), g)
+template <class T>
+void logaddexp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* out = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
+      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(input[i] - out[i])), g[i]);
+}
+
+// logaddexp2, gradient of other: strong_mul(where(out == -inf, 0, exp2(other - out)), g)
+template <class T>
+void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T* out = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
+      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(other[i] - out[i])), g[i]);
 }
 
 // maximum: out = maximum(input, other)
@@ -474,6 +660,16 @@ void mul_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(input[i]), g[i]);
 }
 
+// nextafter: out = nextafter(input, other)
+template <class T>
+void nextafter(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::nextafter(input[i], other[i]);
+}
+
 // pow: out = input ** exponent
 template <class T>
 void pow(std::int64_t n, char* const* data, const Scalar*) {
@@ -528,6 +724,75 @@ void remainder_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::floor(input[i] / other[i]), g[i]);
+}
+
+// rsub: out = other - alpha * input
+template <class T>
+void rsub(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = other[i] - (alpha * input[i]);
+}
+
+// rsub, gradient of input: strong_mul(conj(-alpha), g)
+template <class T>
+void rsub_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T alpha = scalar_to<T>(params[0]);
+  const T c0 = -alpha;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
+}
+
+// smooth_l1: out = where(abs(input - target) < beta, 0.5 * square(input - target) / beta, abs(input - target) - 0.5 * beta)
+template <class T>
+void smooth_l1(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* target = reinterpret_cast<const T*>(data[2]);
+  const T beta = scalar_to<T>(params[0]);
+  using R = real_t<T>;
+  const T c0 = T(0.5) * beta;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s1 = input[i] - target[i];
+    const R s0 = m::abs(s1);
+    to[i] = m::where<T>(T(s0) < beta, (T(0.5) * m::square(s1)) / beta, s0 - c0);
+  }
+}
+
+// smooth_l1, gradient of input: strong_mul(where(abs(input - target) < beta, (input - target) / beta, sgn(input - target)), g)
+template <class T>
+void smooth_l1_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T beta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) < beta, s0 / beta, m::sgn(s0)), g[i]);
+  }
+}
+
+// smooth_l1, gradient of target: strong_mul(where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target)), g)
+template <class T>
+void smooth_l1_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T beta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) < beta, (target[i] - input[i]) / beta, -m::sgn(s0)), g[i]);
+  }
 }
 
 // squared_difference: out = square(input - target)
@@ -614,6 +879,39 @@ void sub_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
 }
 
+// xlog1py: out = xlog1py(input, other)
+template <class T>
+void xlog1py(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::xlog1py(input[i], other[i]);
+}
+
+// xlog1py, gradient of input: strong_mul(where(input == 0 and other <= -1, 0, log1p(other)), g)
+template <class T>
+void xlog1py_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] <= T(-1)),
+      T(0), m::log1p(other[i])), g[i]);
+}
+
+// xlog1py, gradient of other: strong_mul(input / (1 + other), g)
+template <class T>
+void xlog1py_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] / (T(1) + other[i]), g[i]);
+}
+
 // xlogy: out = xlogy(input, other)
 template <class T>
 void xlogy(std::int64_t n, char* const* data, const Scalar*) {
@@ -659,6 +957,9 @@ extern const LoopSet binary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_logits<float>, bce_logits<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_vjp_input<float>, bce_logits_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_vjp_target<float>, bce_logits_vjp_target<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_probs<float>, bce_probs<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_input<float>, bce_probs_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_target<float>, bce_probs_vjp_target<double>, nullptr, nullptr}},
     {{nullptr, clamp_max<std::int32_t>, clamp_max<std::int64_t>, clamp_max<std::uint64_t>, clamp_max<float>, clamp_max<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_input<float>, clamp_max_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_max<float>, clamp_max_vjp_max<double>, nullptr, nullptr}},
@@ -679,12 +980,24 @@ extern const LoopSet binary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_other<float>, fmin_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
+    {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber<float>, huber<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_input<float>, huber_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_target<float>, huber_vjp_target<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hypot<float>, hypot<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_input<float>, hypot_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_other<float>, hypot_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, lcm<std::int32_t>, lcm<std::int64_t>, lcm<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp<float>, ldexp<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_input<float>, ldexp_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_other<float>, ldexp_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp<float>, logaddexp<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_input<float>, logaddexp_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_other<float>, logaddexp_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp2<float>, logaddexp2<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_input<float>, logaddexp2_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_other<float>, logaddexp2_vjp_other<double>, nullptr, nullptr}},
     {{maximum<bool>, maximum<std::int32_t>, maximum<std::int64_t>, maximum<std::uint64_t>, maximum<float>, maximum<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_input<float>, maximum_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_other<float>, maximum_vjp_other<double>, nullptr, nullptr}},
@@ -694,11 +1007,17 @@ extern const LoopSet binary_loops[] = {
     {{mul<bool>, mul<std::int32_t>, mul<std::int64_t>, mul<std::uint64_t>, mul<float>, mul<double>, mul<c64>, mul<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_input<float>, mul_vjp_input<double>, mul_vjp_input<c64>, mul_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, nextafter<float>, nextafter<double>, nullptr, nullptr}},
     {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},
     {{nullptr, remainder<std::int32_t>, remainder<std::int64_t>, remainder<std::uint64_t>, remainder<float>, remainder<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, remainder_vjp_other<float>, remainder_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, rsub<std::int32_t>, rsub<std::int64_t>, rsub<std::uint64_t>, rsub<float>, rsub<double>, rsub<c64>, rsub<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, rsub_vjp_input<float>, rsub_vjp_input<double>, rsub_vjp_input<c64>, rsub_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, smooth_l1<float>, smooth_l1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, smooth_l1_vjp_input<float>, smooth_l1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, smooth_l1_vjp_target<float>, smooth_l1_vjp_target<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, squared_difference<float>, squared_difference<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, squared_difference_vjp_input<float>, squared_difference_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, squared_difference_vjp_target<float>, squared_difference_vjp_target<double>, nullptr, nullptr}},
@@ -707,6 +1026,9 @@ extern const LoopSet binary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, strong_mul_vjp_other<float>, strong_mul_vjp_other<double>, strong_mul_vjp_other<c64>, strong_mul_vjp_other<c128>}},
     {{nullptr, sub<std::int32_t>, sub<std::int64_t>, sub<std::uint64_t>, sub<float>, sub<double>, sub<c64>, sub<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sub_vjp_other<float>, sub_vjp_other<double>, sub_vjp_other<c64>, sub_vjp_other<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, xlog1py<float>, xlog1py<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, xlog1py_vjp_input<float>, xlog1py_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, xlog1py_vjp_other<float>, xlog1py_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, xlogy<float>, xlogy<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_input<float>, xlogy_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_other<float>, xlogy_vjp_other<double>, nullptr, nullptr}},

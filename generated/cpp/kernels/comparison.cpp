@@ -79,6 +79,24 @@ void isnan(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::isnan(input[i]);
 }
 
+// isneginf: out = isneginf(input)
+template <class T>
+void isneginf(std::int64_t n, char* const* data, const Scalar*) {
+  bool* to = reinterpret_cast<bool*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::isneginf(input[i]);
+}
+
+// isposinf: out = isposinf(input)
+template <class T>
+void isposinf(std::int64_t n, char* const* data, const Scalar*) {
+  bool* to = reinterpret_cast<bool*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::isposinf(input[i]);
+}
+
 // le: out = input <= other
 template <class T>
 void le(std::int64_t n, char* const* data, const Scalar*) {
@@ -129,6 +147,8 @@ extern const LoopSet comparison_loops[] = {
     {{isfinite<bool>, isfinite<std::int32_t>, isfinite<std::int64_t>, isfinite<std::uint64_t>, isfinite<float>, isfinite<double>, isfinite<c64>, isfinite<c128>}},
     {{isinf<bool>, isinf<std::int32_t>, isinf<std::int64_t>, isinf<std::uint64_t>, isinf<float>, isinf<double>, isinf<c64>, isinf<c128>}},
     {{isnan<bool>, isnan<std::int32_t>, isnan<std::int64_t>, isnan<std::uint64_t>, isnan<float>, isnan<double>, isnan<c64>, isnan<c128>}},
+    {{isneginf<bool>, isneginf<std::int32_t>, isneginf<std::int64_t>, isneginf<std::uint64_t>, isneginf<float>, isneginf<double>, nullptr, nullptr}},
+    {{isposinf<bool>, isposinf<std::int32_t>, isposinf<std::int64_t>, isposinf<std::uint64_t>, isposinf<float>, isposinf<double>, nullptr, nullptr}},
     {{le<bool>, le<std::int32_t>, le<std::int64_t>, le<std::uint64_t>, le<float>, le<double>, nullptr, nullptr}},
     {{lt<bool>, lt<std::int32_t>, lt<std::int64_t>, lt<std::uint64_t>, lt<float>, lt<double>, nullptr, nullptr}},
     {{ne<bool>, ne<std::int32_t>, ne<std::int64_t>, ne<std::uint64_t>, ne<float>, ne<double>, ne<c64>, ne<c128>}},

@@ -17,6 +17,16 @@ void bitwise_and(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bit_and(input[i], other[i]);
 }
 
+// bitwise_left_shift: out = input << other
+template <class T>
+void bitwise_left_shift(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::shl(input[i], other[i]);
+}
+
 // bitwise_not: out = bitwise_not(input)
 template <class T>
 void bitwise_not(std::int64_t n, char* const* data, const Scalar*) {
@@ -34,6 +44,16 @@ void bitwise_or(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bit_or(input[i], other[i]);
+}
+
+// bitwise_right_shift: out = input >> other
+template <class T>
+void bitwise_right_shift(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::shr(input[i], other[i]);
 }
 
 // bitwise_xor: out = input ^ other
@@ -90,8 +110,10 @@ void logical_xor(std::int64_t n, char* const* data, const Scalar*) {
 extern const LoopSet logical_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
     {{bitwise_and<bool>, bitwise_and<std::int32_t>, bitwise_and<std::int64_t>, bitwise_and<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
+    {{nullptr, bitwise_left_shift<std::int32_t>, bitwise_left_shift<std::int64_t>, bitwise_left_shift<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{bitwise_not<bool>, bitwise_not<std::int32_t>, bitwise_not<std::int64_t>, bitwise_not<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{bitwise_or<bool>, bitwise_or<std::int32_t>, bitwise_or<std::int64_t>, bitwise_or<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
+    {{nullptr, bitwise_right_shift<std::int32_t>, bitwise_right_shift<std::int64_t>, bitwise_right_shift<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{bitwise_xor<bool>, bitwise_xor<std::int32_t>, bitwise_xor<std::int64_t>, bitwise_xor<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{logical_and<bool>, logical_and<std::int32_t>, logical_and<std::int64_t>, logical_and<std::uint64_t>, logical_and<float>, logical_and<double>, logical_and<c64>, logical_and<c128>}},
     {{logical_not<bool>, logical_not<std::int32_t>, logical_not<std::int64_t>, logical_not<std::uint64_t>, logical_not<float>, logical_not<double>, logical_not<c64>, logical_not<c128>}},

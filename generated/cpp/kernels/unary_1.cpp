@@ -153,6 +153,29 @@ void ceil(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::ceil(input[i]);
 }
 
+// celu: out = where(input > 0, input, alpha * expm1(input / alpha))
+template <class T>
+void celu(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i],
+      alpha * m::expm1(input[i] / alpha));
+}
+
+// celu, gradient of input: strong_mul(where(input > 0, 1, exp(input / alpha)), g)
+template <class T>
+void celu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
+      m::exp(input[i] / alpha)), g[i]);
+}
+
 // conj: out = conj(input)
 template <class T>
 void conj(std::int64_t n, char* const* data, const Scalar*) {
@@ -167,6 +190,7 @@ template <class T>
 void cos(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::cos_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::cos(input[i]);
 }
@@ -200,6 +224,43 @@ void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sinh(input[i])), g[i]);
 }
 
+// deg2rad: out = input * 0.017453292519943295
+template <class T>
+void deg2rad(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(0.017453292519943295);
+}
+
+// deg2rad, gradient of input: strong_mul(0.017453292519943295, g)
+template <class T>
+void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.017453292519943295), g[i]);
+}
+
+// digamma: out = digamma(input)
+template <class T>
+void digamma(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::digamma(input[i]);
+}
+
+// digamma, gradient of input: strong_mul(polygamma(1, input), g)
+template <class T>
+void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(1), input[i]), g[i]);
+}
+
 // elu: out = where(input > 0, input, alpha * expm1(input))
 template <class T>
 void elu(std::int64_t n, char* const* data, const Scalar* params) {
@@ -220,6 +281,25 @@ void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
       m::exp(input[i]) * alpha), g[i]);
+}
+
+// entr: out = entr(input)
+template <class T>
+void entr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::entr(input[i]);
+}
+
+// entr, gradient of input: strong_mul(-log(input) - 1, g)
+template <class T>
+void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::log(input[i]) - T(1), g[i]);
 }
 
 // erf: out = erf(input)
@@ -260,6 +340,25 @@ void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(-1.1283791670955126) * m::exp(-m::square(input[i])),
       g[i]);
+}
+
+// erfinv: out = erfinv(input)
+template <class T>
+void erfinv(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfinv(input[i]);
+}
+
+// erfinv, gradient of input: strong_mul(0.886226925452758 * exp(out**2), g)
+template <class T>
+void erfinv_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.886226925452758) * m::exp(m::square(out[i])), g[i]);
 }
 
 // exp: out = exp(input)
@@ -380,6 +479,51 @@ void gelu_tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   }
 }
 
+// hardshrink: out = where(input >= -lambd and input <= lambd, 0, input)
+template <class T>
+void hardshrink(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T lambd = scalar_to<T>(params[0]);
+  const T c0 = -lambd;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0), input[i]);
+}
+
+// hardshrink, gradient of input: strong_mul(where(input >= -lambd and input <= lambd, 0, 1), g)
+template <class T>
+void hardshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T lambd = scalar_to<T>(params[0]);
+  const T c0 = -lambd;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0),
+      T(1)), g[i]);
+}
+
+// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+template <class T>
+void hardsigmoid(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(1),
+      input[i] / T(6) + T(0.5)));
+}
+
+// hardsigmoid, gradient of input: strong_mul(where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666)), g)
+template <class T>
+void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
+      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
+}
+
 // hardswish: out = input * clamp(input + 3, 0, 6) / 6
 template <class T>
 void hardswish(std::int64_t n, char* const* data, const Scalar*) {
@@ -404,6 +548,115 @@ void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   }
 }
 
+// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+template <class T>
+void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
+      max_val, max_val, input[i]));
+}
+
+// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
+template <class T>
+void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
+      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
+}
+
+// i0: out = i0(input)
+template <class T>
+void i0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
+}
+
+// i0, gradient of input: strong_mul(i1(input), g)
+template <class T>
+void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
+}
+
+// i0e: out = i0e(input)
+template <class T>
+void i0e(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
+}
+
+// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
+template <class T>
+void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
+      g[i]);
+}
+
+// i1: out = i1(input)
+template <class T>
+void i1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
+}
+
+// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
+template <class T>
+void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+  }
+}
+
+// i1e: out = i1e(input)
+template <class T>
+void i1e(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
+}
+
+// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
+template <class T>
+void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
+      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
+}
+
 // leaky_relu: out = where(input > 0, input, negative_slope * input)
 template <class T>
 void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
@@ -425,23 +678,23 @@ void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
 }
 
-// log: out = log(input)
+// lgamma: out = lgamma(input)
 template <class T>
-void log(std::int64_t n, char* const* data, const Scalar*) {
+void lgamma(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
 }
 
-// log, gradient of input: strong_mul(conj(1 / input), g)
+// lgamma, gradient of input: strong_mul(digamma(input), g)
 template <class T>
-void log_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / input[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
 }
 
 }  // namespace
@@ -463,17 +716,27 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, atanh<float>, atanh<double>, atanh<c64>, atanh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, atanh_vjp_input<float>, atanh_vjp_input<double>, atanh_vjp_input<c64>, atanh_vjp_input<c128>}},
     {{nullptr, ceil<std::int32_t>, ceil<std::int64_t>, ceil<std::uint64_t>, ceil<float>, ceil<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, celu<float>, celu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, celu_vjp_input<float>, celu_vjp_input<double>, nullptr, nullptr}},
     {{conj<bool>, conj<std::int32_t>, conj<std::int64_t>, conj<std::uint64_t>, conj<float>, conj<double>, conj<c64>, conj<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cos<float>, cos<double>, cos<c64>, cos<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cos_vjp_input<float>, cos_vjp_input<double>, cos_vjp_input<c64>, cos_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cosh<float>, cosh<double>, cosh<c64>, cosh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cosh_vjp_input<float>, cosh_vjp_input<double>, cosh_vjp_input<c64>, cosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad<float>, deg2rad<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad_vjp_input<float>, deg2rad_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma<float>, digamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma_vjp_input<float>, digamma_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, elu<float>, elu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, elu_vjp_input<float>, elu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr<float>, entr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr_vjp_input<float>, entr_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erf<float>, erf<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erf_vjp_input<float>, erf_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfc<float>, erfc<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfc_vjp_input<float>, erfc_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfinv<float>, erfinv<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfinv_vjp_input<float>, erfinv_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, exp<float>, exp<double>, exp<c64>, exp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, nullptr, nullptr}},
@@ -486,12 +749,26 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, gelu_erf_vjp_input<float>, gelu_erf_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, gelu_tanh<float>, gelu_tanh<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, gelu_tanh_vjp_input<float>, gelu_tanh_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardshrink<float>, hardshrink<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardshrink_vjp_input<float>, hardshrink_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,6 +7,25 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// log: out = log(input)
+template <class T>
+void log(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log(input[i]);
+}
+
+// log, gradient of input: strong_mul(conj(1 / input), g)
+template <class T>
+void log_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / input[i]), g[i]);
+}
+
 // log10: out = log10(input)
 template <class T>
 void log10(std::int64_t n, char* const* data, const Scalar*) {
@@ -64,6 +83,61 @@ void log2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1.4426950408889634) / input[i]), g[i]);
 }
 
+// log_ndtr: out = log_ndtr(input)
+template <class T>
+void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_ndtr(input[i]);
+}
+
+// log_ndtr, gradient of input: strong_mul(exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728), g)
+template <class T>
+void log_ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - m::log_ndtr(input[i]) - T(0.9189385332046728)), g[i]);
+}
+
+// logit: out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
+template <class T>
+void logit(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T eps = scalar_to<T>(params[0]);
+  const bool has_eps = params[1].to_bool();
+  const bool c1 = params[2].to_bool();
+  const T c0 = T(1) - eps;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
+    to[i] = m::where<T>(c1, m::log(input[i]) - m::log1p(-input[i]), m::log(s0) - m::log1p(-s0));
+  }
+}
+
+// logit, gradient of input: strong_mul(where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0)), g)
+template <class T>
+void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T eps = scalar_to<T>(params[0]);
+  const bool has_eps = params[1].to_bool();
+  const bool c1 = params[2].to_bool();
+  const T c0 = T(1) - eps;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
+    to[i] = m::strong_mul(m::where<T>(c1, T(1) / input[i] + (T(1) / (T(1) - input[i])),
+        m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(1) / s0,
+        T(0)) - m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(-1) / (T(1) - s0), T(0))), g[i]);
+  }
+}
+
 // logsigmoid: out = log_sigmoid(input)
 template <class T>
 void logsigmoid(std::int64_t n, char* const* data, const Scalar*) {
@@ -105,6 +179,26 @@ void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   }
 }
 
+// ndtr: out = ndtr(input)
+template <class T>
+void ndtr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtr(input[i]);
+}
+
+// ndtr, gradient of input: strong_mul(0.3989422804014327 * exp(-0.5 * input**2), g)
+template <class T>
+void ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i])), g[i]);
+}
+
 // neg: out = -input
 template <class T>
 void neg(std::int64_t n, char* const* data, const Scalar*) {
@@ -121,6 +215,46 @@ void neg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-1)), g[i]);
+}
+
+// polygamma_of: out = polygamma(order, input)
+template <class T>
+void polygamma_of(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::polygamma(int(order), input[i]);
+}
+
+// polygamma_of, gradient of input: strong_mul(polygamma(order + 1, input), g)
+template <class T>
+void polygamma_of_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(c0), input[i]), g[i]);
+}
+
+// rad2deg: out = input * 57.29577951308232
+template <class T>
+void rad2deg(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(57.29577951308232);
+}
+
+// rad2deg, gradient of input: strong_mul(57.29577951308232, g)
+template <class T>
+void rad2deg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(57.29577951308232), g[i]);
 }
 
 // reciprocal: out = reciprocal(input)
@@ -162,6 +296,27 @@ void relu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] > T(0), T(1), T(0)), g[i]);
 }
 
+// relu6: out = where(input <= 0, 0, where(input >= 6, 6, input))
+template <class T>
+void relu6(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(0), T(0), m::where<T>(input[i] >= T(6), T(6),
+      input[i]));
+}
+
+// relu6, gradient of input: strong_mul(where(input <= 0, 0, where(input >= 6, 0, 1)), g)
+template <class T>
+void relu6_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(0), T(0),
+      m::where<T>(input[i] >= T(6), T(0), T(1))), g[i]);
+}
+
 // round: out = round(input)
 template <class T>
 void round(std::int64_t n, char* const* data, const Scalar*) {
@@ -188,6 +343,27 @@ void rsqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi(out[i], 3)), g[i]);
+}
+
+// selu: out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+template <class T>
+void selu(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = T(1.0507009873554805) * m::where<T>(input[i] > T(0), input[i],
+      T(1.6732632423543772) * m::expm1(input[i]));
+}
+
+// selu, gradient of input: strong_mul(where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input)), g)
+template <class T>
+void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1.0507009873554805),
+      T(1.7580993408473766) * m::exp(input[i])), g[i]);
 }
 
 // sgn: out = sgn(input)
@@ -254,6 +430,7 @@ template <class T>
 void sin(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::sin_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::sin(input[i]);
 }
@@ -342,6 +519,55 @@ void softplus_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
   }
 }
 
+// softshrink: out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+template <class T>
+void softshrink(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T lambd = scalar_to<T>(params[0]);
+  const T c0 = -lambd;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > lambd, input[i] - lambd,
+      m::where<T>(input[i] < c0, input[i] + lambd, T(0)));
+}
+
+// softshrink, gradient of input: strong_mul(where(input > lambd, 1, where(input < -lambd, 1, 0)), g)
+template <class T>
+void softshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T lambd = scalar_to<T>(params[0]);
+  const T c0 = -lambd;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > lambd, T(1),
+      m::where<T>(input[i] < c0, T(1), T(0))), g[i]);
+}
+
+// softsign: out = input / (1 + abs(input))
+template <class T>
+void softsign(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] / (R(1) + m::abs(input[i]));
+}
+
+// softsign, gradient of input: strong_mul(1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2, g)
+template <class T>
+void softsign_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const R s0 = R(1) + m::abs(input[i]);
+    to[i] = m::strong_mul(R(1) / s0 - ((input[i] * m::sgn(input[i])) / m::square(s0)), g[i]);
+  }
+}
+
 // sqrt: out = sqrt(input)
 template <class T>
 void sqrt(std::int64_t n, char* const* data, const Scalar*) {
@@ -385,6 +611,7 @@ template <class T>
 void tan(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::tan_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::tan(input[i]);
 }
@@ -418,6 +645,47 @@ void tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) - m::square(out[i])), g[i]);
 }
 
+// tanhshrink: out = input - tanh(input)
+template <class T>
+void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] - m::tanh(input[i]);
+}
+
+// tanhshrink, gradient of input: strong_mul(tanh(input)**2, g)
+template <class T>
+void tanhshrink_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::square(m::tanh(input[i])), g[i]);
+}
+
+// threshold: out = where(input > threshold, input, value)
+template <class T>
+void threshold(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T threshold = scalar_to<T>(params[0]);
+  const T value = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > threshold, input[i], value);
+}
+
+// threshold, gradient of input: strong_mul(where(input > threshold, 1, 0), g)
+template <class T>
+void threshold_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T threshold = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > threshold, T(1), T(0)), g[i]);
+}
+
 // trunc: out = trunc(input)
 template <class T>
 void trunc(std::int64_t n, char* const* data, const Scalar*) {
@@ -431,25 +699,41 @@ void trunc(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10_vjp_input<float>, log10_vjp_input<double>, log10_vjp_input<c64>, log10_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, log2<float>, log2<double>, log2<c64>, log2<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log2_vjp_input<float>, log2_vjp_input<double>, log2_vjp_input<c64>, log2_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log_ndtr<float>, log_ndtr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, log_ndtr_vjp_input<float>, log_ndtr_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logit<float>, logit<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logit_vjp_input<float>, logit_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logsigmoid<float>, logsigmoid<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logsigmoid_vjp_input<float>, logsigmoid_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, mish<float>, mish<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, mish_vjp_input<float>, mish_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ndtr<float>, ndtr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ndtr_vjp_input<float>, ndtr_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, neg<std::int32_t>, neg<std::int64_t>, neg<std::uint64_t>, neg<float>, neg<double>, neg<c64>, neg<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, neg_vjp_input<float>, neg_vjp_input<double>, neg_vjp_input<c64>, neg_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, polygamma_of<float>, polygamma_of<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, polygamma_of_vjp_input<float>, polygamma_of_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, rad2deg<float>, rad2deg<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, rad2deg_vjp_input<float>, rad2deg_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, reciprocal<float>, reciprocal<double>, reciprocal<c64>, reciprocal<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, reciprocal_vjp_input<float>, reciprocal_vjp_input<double>, reciprocal_vjp_input<c64>, reciprocal_vjp_input<c128>}},
     {{nullptr, relu<std::int32_t>, relu<std::int64_t>, relu<std::uint64_t>, relu<float>, relu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, relu_vjp_input<float>, relu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, relu6<float>, relu6<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
     {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, nullptr, nullptr}},
@@ -464,6 +748,10 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, sinh_vjp_input<float>, sinh_vjp_input<double>, sinh_vjp_input<c64>, sinh_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, softplus<float>, softplus<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, softplus_vjp_input<float>, softplus_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softshrink<float>, softshrink<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softshrink_vjp_input<float>, softshrink_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softsign<float>, softsign<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softsign_vjp_input<float>, softsign_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, sqrt<float>, sqrt<double>, sqrt<c64>, sqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sqrt_vjp_input<float>, sqrt_vjp_input<double>, sqrt_vjp_input<c64>, sqrt_vjp_input<c128>}},
     {{nullptr, square<std::int32_t>, square<std::int64_t>, square<std::uint64_t>, square<float>, square<double>, square<c64>, square<c128>}},
@@ -472,6 +760,10 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, tan_vjp_input<float>, tan_vjp_input<double>, tan_vjp_input<c64>, tan_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanh<float>, tanh<double>, tanh<c64>, tanh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanh_vjp_input<float>, tanh_vjp_input<double>, tanh_vjp_input<c64>, tanh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, tanhshrink<float>, tanhshrink<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, tanhshrink_vjp_input<float>, tanhshrink_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, threshold<float>, threshold<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, threshold_vjp_input<float>, threshold_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, trunc<std::int32_t>, trunc<std::int64_t>, trunc<std::uint64_t>, trunc<float>, trunc<double>, nullptr, nullptr}},
 };
 

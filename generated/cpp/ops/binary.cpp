@@ -20,6 +20,9 @@ enum : int {
   kBceLogits,
   kBceLogitsVjpInput,
   kBceLogitsVjpTarget,
+  kBceProbs,
+  kBceProbsVjpInput,
+  kBceProbsVjpTarget,
   kClampMax,
   kClampMaxVjpInput,
   kClampMaxVjpMax,
@@ -40,12 +43,24 @@ enum : int {
   kFminVjpOther,
   kFmod,
   kFmodVjpOther,
+  kGcd,
+  kHeaviside,
+  kHuber,
+  kHuberVjpInput,
+  kHuberVjpTarget,
   kHypot,
   kHypotVjpInput,
   kHypotVjpOther,
+  kLcm,
+  kLdexp,
+  kLdexpVjpInput,
+  kLdexpVjpOther,
   kLogaddexp,
   kLogaddexpVjpInput,
   kLogaddexpVjpOther,
+  kLogaddexp2,
+  kLogaddexp2VjpInput,
+  kLogaddexp2VjpOther,
   kMaximum,
   kMaximumVjpInput,
   kMaximumVjpOther,
@@ -55,11 +70,17 @@ enum : int {
   kMul,
   kMulVjpInput,
   kMulVjpOther,
+  kNextafter,
   kPow,
   kPowVjpInput,
   kPowVjpExponent,
   kRemainder,
   kRemainderVjpOther,
+  kRsub,
+  kRsubVjpInput,
+  kSmoothL1,
+  kSmoothL1VjpInput,
+  kSmoothL1VjpTarget,
   kSquaredDifference,
   kSquaredDifferenceVjpInput,
   kSquaredDifferenceVjpTarget,
@@ -68,6 +89,9 @@ enum : int {
   kStrongMulVjpOther,
   kSub,
   kSubVjpOther,
+  kXlog1py,
+  kXlog1pyVjpInput,
+  kXlog1pyVjpOther,
   kXlogy,
   kXlogyVjpInput,
   kXlogyVjpOther,
@@ -77,10 +101,14 @@ enum : int {
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
+Storage exp2(const Storage& input);
+TensorRef exp2(const TensorRef& input);
 Storage floor(const Storage& input);
 TensorRef floor(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
@@ -93,6 +121,8 @@ Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
+Storage log1p(const Storage& input);
+TensorRef log1p(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_or(const Storage& input, const Storage& other);
@@ -408,6 +438,106 @@ GraphGradVec BceLogitsBackward::apply_for_graph(std::span<const TensorRef> grad_
     grads[0] = fit(bce_logits_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(bce_logits_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// bce_probs(Tensor input, Tensor target) -> Tensor out
+//   out = -(target * maximum(log(input), -100) + (1 - target) * maximum(log1p(-input), -100))
+//   d input = where(log(input) < -100, 0, where(log(input) == -100, -0.5 * target / input, -target / input)) - where(log1p(-input) < -100, 0, where(log1p(-input) == -100, -0.5 * (1 - target) / (1 - input), (target - 1) / (1 - input)))
+//   d target = maximum(log1p(-input), -100) - maximum(log(input), -100)
+//   saves: input, target
+
+namespace {
+constexpr ElementwiseSpec kBceProbsSpec{&BceProbsBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3};
+constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
+
+TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
+      number<TensorRef>(Scalar(std::int64_t(-100)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(eq(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      div(mul(number<TensorRef>(Scalar(-0.5)), sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1))),
+      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))), div(sub(target,
+      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
+      Scalar(1))))), Scalar(1)), g);
+}
+
+TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
+      number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), g);
+}
+
+TensorRef bce_probs_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
+  return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
+      number<TensorRef>(Scalar(std::int64_t(-100)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(eq(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))),
+      div(mul(number<TensorRef>(Scalar(-0.5)), sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1))),
+      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))), div(sub(target,
+      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
+      Scalar(1))))), Scalar(1)), t);
+}
+
+TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
+      number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
+}
+
+void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bce_probs_tangent_input(wiring::primal(input), wiring::primal(target),
+        wiring::tangent(input)));
+  if (wiring::tangent(target))
+    sum = plus(std::move(sum), bce_probs_tangent_target(wiring::primal(input), wiring::tangent(target)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bce_probs(const Storage& input, const Storage& target) {
+  check_dtype(BceProbsBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(BceProbsBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
+}
+TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
+  TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
+  if (wiring::records(input, target)) {
+    auto node = make_node<BceProbsBackward>();
+    BceProbsBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, target);
+    back.save(0, input);
+    if (input->requires_grad()) back.save(1, target);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
+    bce_probs_set_tangent(out, input, target);
+  return out;
+}
+GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &saved(0), &saved(1)}),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, &saved(0)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec BceProbsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bce_probs_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(bce_probs_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1198,6 +1328,150 @@ GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// gcd(Tensor input, Tensor other) -> Tensor out
+//   out = gcd(input, other)
+
+namespace {
+constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
+}  // namespace
+
+Storage gcd(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
+}
+TensorRef gcd(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
+  return out;
+}
+TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(kGcdSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kGcdSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kGcdSpec, loops[kGcd], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kGcdSchema, out_, gcd(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
+// heaviside(Tensor input, Tensor values) -> Tensor out
+//   out = heaviside(input, values)
+
+namespace {
+constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
+    true};
+constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
+}  // namespace
+
+Storage heaviside(const Storage& input, const Storage& values) {
+  return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
+}
+TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
+  TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
+  return out;
+}
+TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
+  wiring::check_out(kHeavisideSchema, out_, {&input, &values});
+  const Storage* const operands[] = {&input->storage(), &values->storage()};
+  if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], out_->storage(), {&input->storage(),
+        &values->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kHeavisideSchema, out_, heaviside(input->storage(), values->storage()));
+  }
+  return out_;
+}
+
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+//   out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
+//   d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)
+//   d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)
+//   saves: input, target, delta
+
+namespace {
+constexpr ElementwiseSpec kHuberSpec{&HuberBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
+constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
+
+TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
+      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
+}
+
+TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
+      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
+}
+
+TensorRef huber_tangent_input(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
+      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), t);
+}
+
+TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
+      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
+}
+
+void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), huber_tangent_input(wiring::primal(input), wiring::primal(target), delta,
+        wiring::tangent(input)));
+  if (wiring::tangent(target))
+    sum = plus(std::move(sum), huber_tangent_target(wiring::primal(input), wiring::primal(target), delta,
+        wiring::tangent(target)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage huber(const Storage& input, const Storage& target, double delta) {
+  check_dtype(HuberBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(HuberBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
+}
+TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
+  TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
+  if (wiring::records(input, target)) {
+    auto node = make_node<HuberBackward>();
+    HuberBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, target);
+    back.delta_ = delta;
+    back.save(0, input);
+    back.save(1, target);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
+    huber_set_tangent(out, input, target, delta);
+  return out;
+}
+GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &saved(0), &saved(1)},
+        {delta_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &saved(0), &saved(1)},
+        {delta_}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec HuberBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(huber_vjp_input(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(huber_vjp_target(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
 // hypot(Tensor input, Tensor other) -> Tensor out
 //   out = hypot(input, other)
 //   d input = where(out == 0, 0, input / out)
@@ -1317,6 +1591,120 @@ GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// lcm(Tensor input, Tensor other) -> Tensor out
+//   out = lcm(input, other)
+
+namespace {
+constexpr OpSchema kLcmSchema{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kLcmSpec{&kLcmSchema, 2};
+}  // namespace
+
+Storage lcm(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kLcmSpec, loops[kLcm], {&input, &other});
+}
+TensorRef lcm(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
+  return out;
+}
+TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(kLcmSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kLcmSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLcmSpec, loops[kLcm], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kLcmSchema, out_, lcm(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
+// ldexp(Tensor input, Tensor other) -> Tensor out
+//   out = input * exp2(other)
+//   d input = exp2(other)
+//   d other = 0.6931471805599453 * exp2(other) * input
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kLdexpSpec{&LdexpBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
+constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
+
+TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(exp2(other), g); }
+
+TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), g);
+}
+
+TensorRef ldexp_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(exp2(other), t); }
+
+TensorRef ldexp_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), t);
+}
+
+void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), ldexp_tangent_input(wiring::primal(other), wiring::tangent(input)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), ldexp_tangent_other(wiring::primal(other), wiring::primal(input),
+        wiring::tangent(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage ldexp(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kLdexpSpec, loops[kLdexp], {&input, &other});
+}
+TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(ldexp(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<LdexpBackward>();
+    LdexpBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    ldexp_set_tangent(out, input, other);
+  return out;
+}
+TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(LdexpBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLdexpSpec, loops[kLdexp], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LdexpBackward::schema_v1, out_, ldexp(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec LdexpBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &saved(1)}), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &saved(0), &saved(1)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec LdexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(ldexp_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(ldexp_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
 // logaddexp(Tensor input, Tensor other) -> Tensor out
 //   out = logaddexp(input, other)
 //   d input = where(out == -inf, 0, exp(input - out))
@@ -1414,6 +1802,106 @@ GraphGradVec LogaddexpBackward::apply_for_graph(std::span<const TensorRef> grad_
     grads[0] = fit(logaddexp_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(logaddexp_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// logaddexp2(Tensor input, Tensor other) -> Tensor out
+//   out = logaddexp2(input, other)
+//   d input = where(out == -inf, 0, exp2(input - out))
+//   d other = where(out == -inf, 0, exp2(other - out))
+//   saves: input, other, out
+
+namespace {
+constexpr ElementwiseSpec kLogaddexp2Spec{&Logaddexp2Backward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kLogaddexp2VjpInputSpec{&Logaddexp2Backward::schema_v1, 3};
+constexpr ElementwiseSpec kLogaddexp2VjpOtherSpec{&Logaddexp2Backward::schema_v1, 3};
+
+TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), g);
+}
+
+TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), g);
+}
+
+TensorRef logaddexp2_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), t);
+}
+
+TensorRef logaddexp2_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), t);
+}
+
+void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), logaddexp2_tangent_input(wiring::primal(out), wiring::primal(input),
+        wiring::tangent(input)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), logaddexp2_tangent_other(wiring::primal(out), wiring::primal(other),
+        wiring::tangent(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage logaddexp2(const Storage& input, const Storage& other) {
+  check_dtype(Logaddexp2Backward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(Logaddexp2Backward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kLogaddexp2Spec, loops[kLogaddexp2], {&input, &other});
+}
+TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(logaddexp2(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<Logaddexp2Backward>();
+    Logaddexp2Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (input->requires_grad()) back.save(0, input);
+    if (other->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+    back.save(2, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    logaddexp2_set_tangent(out, input, other);
+  return out;
+}
+TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(Logaddexp2Backward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(Logaddexp2Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLogaddexp2Spec, loops[kLogaddexp2], out_->storage(), {&input->storage(),
+        &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Logaddexp2Backward::schema_v1, out_, logaddexp2(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec Logaddexp2Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &saved(0),
+        &saved(2)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &saved(1),
+        &saved(2)}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(logaddexp2_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(logaddexp2_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1712,6 +2200,37 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
+// nextafter(Tensor input, Tensor other) -> Tensor out
+//   out = nextafter(input, other)
+
+namespace {
+constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
+}  // namespace
+
+Storage nextafter(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterSchema, input, kFloatDtypes);
+  check_dtype(kNextafterSchema, other, kFloatDtypes);
+  return kernels::elementwise(kNextafterSpec, loops[kNextafter], {&input, &other});
+}
+TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
+  return out;
+}
+TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(kNextafterSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kNextafterSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kNextafterSpec, loops[kNextafter], out_->storage(), {&input->storage(),
+        &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kNextafterSchema, out_, nextafter(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
 // pow(Tensor input, Tensor exponent) -> Tensor out
 //   out = input ** exponent
 //   d input = where(exponent == 0, 0, exponent * input**(exponent - 1))
@@ -1936,6 +2455,161 @@ GraphGradVec RemainderBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(remainder_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
+//   out = other - alpha * input
+//   d input = -alpha
+//   d other = 1
+//   saves: alpha
+
+namespace {
+constexpr ElementwiseSpec kRsubSpec{&RsubBackward::schema_v1, 2};
+constexpr ElementwiseSpec kRsubVjpInputSpec{&RsubBackward::schema_v1, 1};
+
+TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
+  return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
+}
+
+TensorRef rsub_tangent_input(const Scalar& alpha, const TensorRef& t) {
+  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
+}
+
+void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), rsub_tangent_input(alpha, wiring::tangent(input)));
+  sum = plus(std::move(sum), wiring::tangent(other));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(outranks(alpha, {&input, &other})))
+    return rsub(raised(input, alpha), other, alpha);
+  return kernels::elementwise(kRsubSpec, loops[kRsub], {&input, &other}, {alpha});
+}
+TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
+  if (wiring::records(input, other)) {
+    auto node = make_node<RsubBackward>();
+    RsubBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.alpha_ = alpha;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    rsub_set_tangent(out, input, other, alpha);
+  return out;
+}
+GradVec RsubBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha_}), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec RsubBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(rsub_vjp_input(g, alpha_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
+//   out = where(abs(input - target) < beta, 0.5 * square(input - target) / beta, abs(input - target) - 0.5 * beta)
+//   d input = where(abs(input - target) < beta, (input - target) / beta, sgn(input - target))
+//   d target = where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target))
+//   saves: input, target, beta
+
+namespace {
+constexpr ElementwiseSpec kSmoothL1Spec{&SmoothL1Backward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kSmoothL1VjpInputSpec{&SmoothL1Backward::schema_v1, 3};
+constexpr ElementwiseSpec kSmoothL1VjpTargetSpec{&SmoothL1Backward::schema_v1, 3};
+
+TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
+      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), g);
+}
+
+TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
+      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), g);
+}
+
+TensorRef smooth_l1_tangent_input(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
+  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
+      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), t);
+}
+
+TensorRef smooth_l1_tangent_target(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
+  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
+      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), t);
+}
+
+void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), smooth_l1_tangent_input(wiring::primal(input), wiring::primal(target), beta,
+        wiring::tangent(input)));
+  if (wiring::tangent(target))
+    sum = plus(std::move(sum), smooth_l1_tangent_target(wiring::primal(input), wiring::primal(target), beta,
+        wiring::tangent(target)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
+  check_dtype(SmoothL1Backward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(SmoothL1Backward::schema_v1, target, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSmoothL1Spec, loops[kSmoothL1], {&input, &target}, {beta});
+}
+TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
+  TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
+  if (wiring::records(input, target)) {
+    auto node = make_node<SmoothL1Backward>();
+    SmoothL1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, target);
+    back.beta_ = beta;
+    back.save(0, input);
+    back.save(1, target);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
+    smooth_l1_set_tangent(out, input, target, beta);
+  return out;
+}
+GradVec SmoothL1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &saved(0), &saved(1)},
+        {beta_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &saved(0), &saved(1)},
+        {beta_}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec SmoothL1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(smooth_l1_vjp_input(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(smooth_l1_vjp_target(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -2188,6 +2862,89 @@ GraphGradVec SubBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(sub_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// xlog1py(Tensor input, Tensor other) -> Tensor out
+//   out = xlog1py(input, other)
+//   d input = where(input == 0 and other <= -1, 0, log1p(other))
+//   d other = input / (1 + other)
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kXlog1pySpec{&Xlog1pyBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kXlog1pyVjpInputSpec{&Xlog1pyBackward::schema_v1, 3};
+constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
+
+TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
+      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), g);
+}
+
+TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
+}
+
+TensorRef xlog1py_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
+  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
+      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), t);
+}
+
+TensorRef xlog1py_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
+  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), t);
+}
+
+void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), xlog1py_tangent_input(wiring::primal(input), wiring::primal(other),
+        wiring::tangent(input)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), xlog1py_tangent_other(wiring::primal(input), wiring::primal(other),
+        wiring::tangent(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage xlog1py(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kXlog1pySpec, loops[kXlog1py], {&input, &other});
+}
+TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<Xlog1pyBackward>();
+    Xlog1pyBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    xlog1py_set_tangent(out, input, other);
+  return out;
+}
+GradVec Xlog1pyBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &saved(0), &saved(1)}),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &saved(0), &saved(1)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec Xlog1pyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(xlog1py_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(xlog1py_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -51,6 +51,21 @@ class TP_API BceLogitsBackward final : public FuncOp<BceLogitsBackward, 2, 2> {
   TP_NODE_DISPOSE(BceLogitsBackward)
 };
 
+// bce_probs(Tensor input, Tensor target) -> Tensor out
+class TP_API BceProbsBackward final : public FuncOp<BceProbsBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"bce_probs", "bce_probs(Tensor input, Tensor target) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "BceProbsBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BceProbsBackward)
+};
+
 // clamp_max(Tensor input, Tensor max) -> Tensor out
 class TP_API ClampMaxBackward final : public FuncOp<ClampMaxBackward, 2, 2> {
  public:
@@ -167,6 +182,23 @@ class TP_API FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
   TP_NODE_DISPOSE(FmodBackward)
 };
 
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+class TP_API HuberBackward final : public FuncOp<HuberBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "HuberBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double delta_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HuberBackward)
+};
+
 // hypot(Tensor input, Tensor other) -> Tensor out
 class TP_API HypotBackward final : public FuncOp<HypotBackward, 2, 3> {
  public:
@@ -179,6 +211,20 @@ class TP_API HypotBackward final : public FuncOp<HypotBackward, 2, 3> {
 
  protected:
   TP_NODE_DISPOSE(HypotBackward)
+};
+
+// ldexp(Tensor input, Tensor other) -> Tensor out
+class TP_API LdexpBackward final : public FuncOp<LdexpBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"ldexp", "ldexp(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LdexpBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LdexpBackward)
 };
 
 // logaddexp(Tensor input, Tensor other) -> Tensor out
@@ -194,6 +240,21 @@ class TP_API LogaddexpBackward final : public FuncOp<LogaddexpBackward, 2, 3> {
 
  protected:
   TP_NODE_DISPOSE(LogaddexpBackward)
+};
+
+// logaddexp2(Tensor input, Tensor other) -> Tensor out
+class TP_API Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"logaddexp2", "logaddexp2(Tensor input, Tensor other) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "Logaddexp2Backward";
+  static constexpr std::array<const char*, 3> kSavedNames{"input", "other", "out"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Logaddexp2Backward)
 };
 
 // maximum(Tensor input, Tensor other) -> Tensor out
@@ -269,6 +330,40 @@ class TP_API RemainderBackward final : public FuncOp<RemainderBackward, 2, 2> {
   TP_NODE_DISPOSE(RemainderBackward)
 };
 
+// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
+class TP_API RsubBackward final : public FuncOp<RsubBackward, 2, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "RsubBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Scalar alpha_;
+
+ protected:
+  TP_NODE_DISPOSE(RsubBackward)
+};
+
+// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
+class TP_API SmoothL1Backward final : public FuncOp<SmoothL1Backward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "SmoothL1Backward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double beta_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(SmoothL1Backward)
+};
+
 // squared_difference(Tensor input, Tensor target) -> Tensor out
 class TP_API SquaredDifferenceBackward final : public FuncOp<SquaredDifferenceBackward, 2, 2> {
  public:
@@ -316,6 +411,21 @@ class TP_API SubBackward final : public FuncOp<SubBackward, 2, 0> {
   TP_NODE_DISPOSE(SubBackward)
 };
 
+// xlog1py(Tensor input, Tensor other) -> Tensor out
+class TP_API Xlog1pyBackward final : public FuncOp<Xlog1pyBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "Xlog1pyBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Xlog1pyBackward)
+};
+
 // xlogy(Tensor input, Tensor other) -> Tensor out
 class TP_API XlogyBackward final : public FuncOp<XlogyBackward, 2, 2> {
  public:
@@ -345,6 +455,10 @@ TP_API TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const
 // bce_logits(Tensor input, Tensor target) -> Tensor out
 TP_API Storage bce_logits(const Storage& input, const Storage& target);
 TP_API TensorRef bce_logits(const TensorRef& input, const TensorRef& target);
+
+// bce_probs(Tensor input, Tensor target) -> Tensor out
+TP_API Storage bce_probs(const Storage& input, const Storage& target);
+TP_API TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
 
 // clamp_max(Tensor input, Tensor max) -> Tensor out
 TP_API Storage clamp_max(const Storage& input, const Storage& max);
@@ -390,16 +504,45 @@ TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// gcd(Tensor input, Tensor other) -> Tensor out
+TP_API Storage gcd(const Storage& input, const Storage& other);
+TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// heaviside(Tensor input, Tensor values) -> Tensor out
+TP_API Storage heaviside(const Storage& input, const Storage& values);
+TP_API TensorRef heaviside(const TensorRef& input, const TensorRef& values);
+TP_API TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_);
+
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+TP_API Storage huber(const Storage& input, const Storage& target, double delta);
+TP_API TensorRef huber(const TensorRef& input, const TensorRef& target, double delta);
+
 // hypot(Tensor input, Tensor other) -> Tensor out
 TP_API Storage hypot(const Storage& input, const Storage& other);
 TP_API TensorRef hypot(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef hypot_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// lcm(Tensor input, Tensor other) -> Tensor out
+TP_API Storage lcm(const Storage& input, const Storage& other);
+TP_API TensorRef lcm(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// ldexp(Tensor input, Tensor other) -> Tensor out
+TP_API Storage ldexp(const Storage& input, const Storage& other);
+TP_API TensorRef ldexp(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
 // logaddexp(Tensor input, Tensor other) -> Tensor out
 TP_API Storage logaddexp(const Storage& input, const Storage& other);
 TP_API TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// logaddexp2(Tensor input, Tensor other) -> Tensor out
+TP_API Storage logaddexp2(const Storage& input, const Storage& other);
+TP_API TensorRef logaddexp2(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // maximum(Tensor input, Tensor other) -> Tensor out
 TP_API Storage maximum(const Storage& input, const Storage& other);
@@ -417,6 +560,11 @@ TP_API TensorRef mul(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef mul_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// nextafter(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
 // pow(Tensor input, Tensor exponent) -> Tensor out
 TP_API Storage pow(const Storage& input, const Storage& exponent);
 TP_API TensorRef pow(const TensorRef& input, const TensorRef& exponent);
@@ -428,6 +576,14 @@ TP_API Storage remainder(const Storage& input, const Storage& other);
 TP_API TensorRef remainder(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef remainder_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
+TP_API Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha);
+TP_API TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+
+// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
+TP_API Storage smooth_l1(const Storage& input, const Storage& target, double beta);
+TP_API TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta);
 
 // squared_difference(Tensor input, Tensor target) -> Tensor out
 TP_API Storage squared_difference(const Storage& input, const Storage& target);
@@ -442,6 +598,10 @@ TP_API Storage sub(const Storage& input, const Storage& other, const Scalar& alp
 TP_API TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 TP_API TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 TP_API TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_);
+
+// xlog1py(Tensor input, Tensor other) -> Tensor out
+TP_API Storage xlog1py(const Storage& input, const Storage& other);
+TP_API TensorRef xlog1py(const TensorRef& input, const TensorRef& other);
 
 // xlogy(Tensor input, Tensor other) -> Tensor out
 TP_API Storage xlogy(const Storage& input, const Storage& other);

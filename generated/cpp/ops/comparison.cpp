@@ -19,6 +19,8 @@ enum : int {
   kIsfinite,
   kIsinf,
   kIsnan,
+  kIsneginf,
+  kIsposinf,
   kLe,
   kLt,
   kNe,
@@ -166,6 +168,34 @@ constexpr ElementwiseSpec kIsnanSpec{&kIsnanSchema, 1, 0, Promote::Common, OutKi
 Storage isnan(const Storage& input) { return kernels::elementwise(kIsnanSpec, loops[kIsnan], {&input}); }
 TensorRef isnan(const TensorRef& input) {
   TensorRef out = wiring::wrap(isnan(input->storage()));
+  return out;
+}
+
+// isneginf(Tensor input) -> Tensor out
+//   out = isneginf(input)
+
+namespace {
+constexpr OpSchema kIsneginfSchema{"isneginf", "isneginf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kIsneginfSpec{&kIsneginfSchema, 1, 0, Promote::Common, OutKind::Bool};
+}  // namespace
+
+Storage isneginf(const Storage& input) { return kernels::elementwise(kIsneginfSpec, loops[kIsneginf], {&input}); }
+TensorRef isneginf(const TensorRef& input) {
+  TensorRef out = wiring::wrap(isneginf(input->storage()));
+  return out;
+}
+
+// isposinf(Tensor input) -> Tensor out
+//   out = isposinf(input)
+
+namespace {
+constexpr OpSchema kIsposinfSchema{"isposinf", "isposinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kIsposinfSpec{&kIsposinfSchema, 1, 0, Promote::Common, OutKind::Bool};
+}  // namespace
+
+Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSpec, loops[kIsposinf], {&input}); }
+TensorRef isposinf(const TensorRef& input) {
+  TensorRef out = wiring::wrap(isposinf(input->storage()));
   return out;
 }
 

@@ -36,6 +36,14 @@ TP_API TensorRef isinf(const TensorRef& input);
 TP_API Storage isnan(const Storage& input);
 TP_API TensorRef isnan(const TensorRef& input);
 
+// isneginf(Tensor input) -> Tensor out
+TP_API Storage isneginf(const Storage& input);
+TP_API TensorRef isneginf(const TensorRef& input);
+
+// isposinf(Tensor input) -> Tensor out
+TP_API Storage isposinf(const Storage& input);
+TP_API TensorRef isposinf(const TensorRef& input);
+
 // le(Tensor input, Tensor other) -> Tensor out
 TP_API Storage le(const Storage& input, const Storage& other);
 TP_API TensorRef le(const TensorRef& input, const TensorRef& other);

@@ -14,6 +14,66 @@ namespace ops {
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 
+// col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+//   vjp input = im2col(g, kernel_size, dilation, padding, stride)
+//   saves: kernel_size, dilation, padding, stride
+
+namespace {
+
+template <class V>
+V col2im_vjp_input(const V& g, const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims& stride) {
+  return im2col(g, kernel_size, dilation, padding, stride);
+}
+
+void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
+    const Dims& dilation, const Dims& padding, const Dims& stride) {
+  wiring::set_tangent(out, as_tangent(col2im(wiring::tangent(input), output_size, kernel_size, dilation, padding,
+      stride), out));
+}
+}  // namespace
+
+Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
+  check_dtype(Col2imBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::fold_patches(Col2imBackward::schema_v1, input, output_size, kernel_size, dilation, padding, stride);
+}
+TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
+  TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
+  if (wiring::records(input)) {
+    auto node = make_node<Col2imBackward>();
+    Col2imBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.kernel_size_ = kernel_size;
+    back.dilation_ = dilation;
+    back.padding_ = padding;
+    back.stride_ = stride;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding, stride);
+  return out;
+}
+GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(col2im_vjp_input<Storage>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Col2imBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(col2im_vjp_input<TensorRef>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
 // conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out
 //   vjp input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
 //   vjp weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
@@ -602,6 +662,306 @@ GraphGradVec Conv3dBackward1::apply_for_graph(std::span<const TensorRef> grad_ou
   return grads;
 }
 
+// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
+//   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
+//   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
+//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))
+//   saves: input, weight, stride, padding, dilation, groups
+
+namespace {
+
+template <class V>
+V conv_transpose1d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
+    const Dims& dilation, std::int64_t groups) {
+  return convolution(g, weight, V(), stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose1d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose1d_vjp_bias(const V& g, const Shape& bias_shape) {
+  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
+}
+
+void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(conv_transpose1d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
+        dilation, groups), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(conv_transpose1d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
+        stride, padding, dilation, groups), weight->sizes(), weight->dtype());
+    if (tangents[2]) grads[2] = fit(conv_transpose1d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
+        bias->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage conv_transpose1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  check_dtype(ConvTranspose1dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::conv_transpose(ConvTranspose1dBackward::schema_v1, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  TensorRef out = wiring::wrap(conv_transpose1d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
+      padding, output_padding, groups, dilation));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<ConvTranspose1dBackward>();
+    ConvTranspose1dBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.stride_ = stride;
+    back.padding_ = padding;
+    back.dilation_ = dilation;
+    back.groups_ = groups;
+    if (weight->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    conv_transpose1d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+  return out;
+}
+GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose1d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose1d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+        groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose1d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec ConvTranspose1dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose1d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose1d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+        dilation_, groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose1d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out
+//   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
+//   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
+//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))
+//   saves: input, weight, stride, padding, dilation, groups
+
+namespace {
+
+template <class V>
+V conv_transpose2d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
+    const Dims& dilation, std::int64_t groups) {
+  return convolution(g, weight, V(), stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose2d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose2d_vjp_bias(const V& g, const Shape& bias_shape) {
+  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
+}
+
+void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(conv_transpose2d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
+        dilation, groups), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(conv_transpose2d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
+        stride, padding, dilation, groups), weight->sizes(), weight->dtype());
+    if (tangents[2]) grads[2] = fit(conv_transpose2d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
+        bias->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage conv_transpose2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  check_dtype(ConvTranspose2dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::conv_transpose(ConvTranspose2dBackward::schema_v1, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  TensorRef out = wiring::wrap(conv_transpose2d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
+      padding, output_padding, groups, dilation));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<ConvTranspose2dBackward>();
+    ConvTranspose2dBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.stride_ = stride;
+    back.padding_ = padding;
+    back.dilation_ = dilation;
+    back.groups_ = groups;
+    if (weight->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    conv_transpose2d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+  return out;
+}
+GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose2d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose2d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+        groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose2d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec ConvTranspose2dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose2d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose2d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+        dilation_, groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose2d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out
+//   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
+//   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
+//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))
+//   saves: input, weight, stride, padding, dilation, groups
+
+namespace {
+
+template <class V>
+V conv_transpose3d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
+    const Dims& dilation, std::int64_t groups) {
+  return convolution(g, weight, V(), stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose3d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
+}
+
+template <class V>
+V conv_transpose3d_vjp_bias(const V& g, const Shape& bias_shape) {
+  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
+}
+
+void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(conv_transpose3d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
+        dilation, groups), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(conv_transpose3d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
+        stride, padding, dilation, groups), weight->sizes(), weight->dtype());
+    if (tangents[2]) grads[2] = fit(conv_transpose3d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
+        bias->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage conv_transpose3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  check_dtype(ConvTranspose3dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::conv_transpose(ConvTranspose3dBackward::schema_v1, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  TensorRef out = wiring::wrap(conv_transpose3d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
+      padding, output_padding, groups, dilation));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<ConvTranspose3dBackward>();
+    ConvTranspose3dBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.stride_ = stride;
+    back.padding_ = padding;
+    back.dilation_ = dilation;
+    back.groups_ = groups;
+    if (weight->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    conv_transpose3d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+  return out;
+}
+GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose3d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose3d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+        groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose3d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec ConvTranspose3dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose3d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose3d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+        dilation_, groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose3d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
 //   vjp input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
 //   vjp weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
@@ -1152,6 +1512,67 @@ GraphGradVec ConvolutionWeightBackwardBackward::apply_for_graph(std::span<const 
   if (needs(*this, 1))
     grads[1] = fit(convolution_weight_backward_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
         padding_, dilation_, groups_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+//   vjp input = col2im(g, (size(input, -2), size(input, -1)), kernel_size, dilation, padding, stride)
+//   saves: kernel_size, dilation, padding, stride
+
+namespace {
+
+template <class V>
+V im2col_vjp_input(const V& g, const Shape& input_shape, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
+  return col2im(g, Dims{size(input_shape, std::int64_t(-2)), size(input_shape, std::int64_t(-1))}, kernel_size,
+      dilation, padding, stride);
+}
+
+void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
+  wiring::set_tangent(out, as_tangent(im2col(wiring::tangent(input), kernel_size, dilation, padding, stride), out));
+}
+}  // namespace
+
+Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride) {
+  check_dtype(Im2colBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::patches(Im2colBackward::schema_v1, input, kernel_size, dilation, padding, stride);
+}
+TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride) {
+  TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
+  if (wiring::records(input)) {
+    auto node = make_node<Im2colBackward>();
+    Im2colBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.kernel_size_ = kernel_size;
+    back.dilation_ = dilation;
+    back.padding_ = padding;
+    back.stride_ = stride;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    im2col_set_tangent(out, input, kernel_size, dilation, padding, stride);
+  return out;
+}
+GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(im2col_vjp_input<Storage>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec Im2colBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(im2col_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -5,6 +5,26 @@
 
 namespace tp::ops {
 
+// col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+class TP_API Col2imBackward final : public FuncOp<Col2imBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"col2im",
+      "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Col2imBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims kernel_size_;
+  Dims dilation_;
+  Dims padding_;
+  Dims stride_;
+
+ protected:
+  TP_NODE_DISPOSE(Col2imBackward)
+};
+
 // conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out
 class TP_API Conv1dBackward final : public FuncOp<Conv1dBackward, 3, 2> {
  public:
@@ -126,6 +146,66 @@ class TP_API Conv3dBackward1 final : public FuncOp<Conv3dBackward1, 3, 2> {
 
  protected:
   TP_NODE_DISPOSE(Conv3dBackward1)
+};
+
+// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
+class TP_API ConvTranspose1dBackward final : public FuncOp<ConvTranspose1dBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"conv_transpose1d",
+      "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ConvTranspose1dBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims stride_;
+  Dims padding_;
+  Dims dilation_;
+  std::int64_t groups_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(ConvTranspose1dBackward)
+};
+
+// conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out
+class TP_API ConvTranspose2dBackward final : public FuncOp<ConvTranspose2dBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"conv_transpose2d",
+      "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ConvTranspose2dBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims stride_;
+  Dims padding_;
+  Dims dilation_;
+  std::int64_t groups_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(ConvTranspose2dBackward)
+};
+
+// conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out
+class TP_API ConvTranspose3dBackward final : public FuncOp<ConvTranspose3dBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"conv_transpose3d",
+      "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ConvTranspose3dBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims stride_;
+  Dims padding_;
+  Dims dilation_;
+  std::int64_t groups_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(ConvTranspose3dBackward)
 };
 
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
@@ -250,6 +330,33 @@ class TP_API ConvolutionWeightBackwardBackward final : public FuncOp<Convolution
   TP_NODE_DISPOSE(ConvolutionWeightBackwardBackward)
 };
 
+// im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+class TP_API Im2colBackward final : public FuncOp<Im2colBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"im2col",
+      "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "Im2colBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims kernel_size_;
+  Dims dilation_;
+  Dims padding_;
+  Dims stride_;
+
+ protected:
+  TP_NODE_DISPOSE(Im2colBackward)
+};
+
+// col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+TP_API Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride);
+TP_API TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride);
+
 // conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out
 TP_API Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups);
@@ -286,6 +393,24 @@ TP_API Storage conv3d(const Storage& input, const Storage& weight, const Storage
 TP_API TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups);
 
+// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
+TP_API Storage conv_transpose1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+TP_API TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+
+// conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out
+TP_API Storage conv_transpose2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+TP_API TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+
+// conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out
+TP_API Storage conv_transpose3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+TP_API TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
 TP_API Storage convolution(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups);
@@ -321,5 +446,11 @@ TP_API Storage convolution_weight_backward(const Storage& grad, const Storage& i
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups);
 TP_API TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups);
+
+// im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
+TP_API Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride);
+TP_API TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride);
 
 }  // namespace tp::ops

@@ -98,6 +98,24 @@ TensorRef linspace(const Scalar& start, const Scalar& end, std::int64_t steps, s
   return out;
 }
 
+// logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kLogspaceSchema{"logspace",
+    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep,
+    true};
+}  // namespace
+
+Storage make_logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+    std::optional<Dtype> dtype) {
+  return kernels::logspace(kLogspaceSchema, start, end, steps, base, dtype);
+}
+TensorRef logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+    std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_logspace(start, end, steps, base, dtype));
+  return out;
+}
+
 // ones(int[] size, *, dtype? dtype=None) -> Tensor out
 
 namespace {
@@ -107,6 +125,36 @@ constexpr OpSchema kOnesSchema{"ones", "ones(int[] size, *, dtype? dtype=None) -
 Storage make_ones(const Dims& size, std::optional<Dtype> dtype) { return kernels::ones(kOnesSchema, size, dtype); }
 TensorRef ones(const Dims& size, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_ones(size, dtype));
+  return out;
+}
+
+// tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kTrilIndicesSchema{"tril_indices",
+    "tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
+  return kernels::tril_indices(kTrilIndicesSchema, row, col, offset, dtype);
+}
+TensorRef tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_tril_indices(row, col, offset, dtype));
+  return out;
+}
+
+// triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kTriuIndicesSchema{"triu_indices",
+    "triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
+  return kernels::triu_indices(kTriuIndicesSchema, row, col, offset, dtype);
+}
+TensorRef triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_triu_indices(row, col, offset, dtype));
   return out;
 }
 

@@ -29,9 +29,23 @@ TP_API TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<
 TP_API Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 TP_API TensorRef linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 
+// logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+    std::optional<Dtype> dtype);
+TP_API TensorRef logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+    std::optional<Dtype> dtype);
+
 // ones(int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_ones(const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef ones(const Dims& size, std::optional<Dtype> dtype);
+
+// tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
+TP_API TensorRef tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
+
+// triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
+TP_API TensorRef triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
 
 // zeros(int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_zeros(const Dims& size, std::optional<Dtype> dtype);

@@ -6,6 +6,7 @@
 #include "kernels/staging.h"
 #include "kernels/backward.h"
 #include "kernels/index.h"
+#include "kernels/search.h"
 #include "kernels/views.h"
 
 namespace tp {
@@ -37,6 +38,10 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
     std::optional<std::int64_t> end, std::int64_t step);
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 //   vjp grad = as_strided(contiguous(g), size, stride, storage_offset)
@@ -172,6 +177,37 @@ GraphGradVec AsStridedScatterBackward::apply_for_graph(std::span<const TensorRef
   return grads;
 }
 
+// bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out
+
+namespace {
+constexpr OpSchema kBincountSchema{"bincount",
+    "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength) {
+  return kernels::bincount(kBincountSchema, input, weights, minlength);
+}
+TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+  TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
+  return out;
+}
+
+// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kBucketizeSchema{"bucketize",
+    "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
+  check_dtype(kBucketizeSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::bucketize(kBucketizeSchema, input, boundaries, right);
+}
+TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right) {
+  TensorRef out = wiring::wrap(bucketize(input->storage(), boundaries->storage(), right));
+  return out;
+}
+
 // diagonal_backward(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor slope
 //   vjp grad = diagonal(g, offset, dim1, dim2)
 //   saves: offset, dim1, dim2
@@ -224,6 +260,77 @@ GraphGradVec DiagonalBackwardBackward::apply_for_graph(std::span<const TensorRef
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(diagonal_backward_vjp_grad<TensorRef>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out
+//   vjp input = diagonal_scatter(g, zeros(shape(src), dtype(g)), offset, dim1, dim2)
+//   vjp src = diagonal(g, offset, dim1, dim2)
+//   saves: shape of src, offset, dim1, dim2
+
+namespace {
+
+template <class V>
+V diagonal_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  return diagonal_scatter(g, zeros<V>(src_shape, dtype(g)), offset, dim1, dim2);
+}
+
+template <class V>
+V diagonal_scatter_vjp_src(const V& g, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return diagonal(g, offset, dim1, dim2);
+}
+
+void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  wiring::set_tangent(out, as_tangent(diagonal_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
+      offset, dim1, dim2), out));
+}
+}  // namespace
+
+Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  return kernels::diagonal_scatter(DiagonalScatterBackward::schema_v1, input, src, offset, dim1, dim2);
+}
+TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
+  if (wiring::records(input, src)) {
+    auto node = make_node<DiagonalScatterBackward>();
+    DiagonalScatterBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, src);
+    back.src_shape_ = src->sizes();
+    back.offset_ = offset;
+    back.dim1_ = dim1;
+    back.dim2_ = dim2;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2);
+  return out;
+}
+GradVec DiagonalScatterBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(diagonal_scatter_vjp_input<Storage>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(diagonal_scatter_vjp_src<Storage>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec DiagonalScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(diagonal_scatter_vjp_input<TensorRef>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(diagonal_scatter_vjp_src<TensorRef>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -535,6 +642,148 @@ GraphGradVec IndexAddBackward::apply_for_graph(std::span<const TensorRef> grad_o
     grads[0] = fit(index_add_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
     grads[2] = fit(index_add_vjp_source<TensorRef>(g, saved_tensor(0), alpha_, dim_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out
+//   vjp input = index_fill(g, dim, index, zeros((), dtype(g)))
+//   vjp source = index_select(g, dim, index)
+//   saves: index, dim
+
+namespace {
+
+template <class V>
+V index_copy_vjp_input(const V& g, const V& index, std::int64_t dim) {
+  return index_fill(g, dim, index, zeros<V>(Dims{}, dtype(g)));
+}
+
+template <class V>
+V index_copy_vjp_source(const V& g, const V& index, std::int64_t dim) { return index_select(g, dim, index); }
+
+void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& source) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(index_copy_vjp_input<TensorRef>(g, wiring::primal(index), dim), input->sizes(),
+        input->dtype());
+    if (tangents[2]) grads[2] = fit(index_copy_vjp_source<TensorRef>(g, wiring::primal(index), dim), source->sizes(),
+        source->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index, const Storage& source) {
+  return kernels::index_copy(IndexCopyBackward::schema_v1, input, dim, index, source);
+}
+TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
+  if (wiring::records(input, source)) {
+    auto node = make_node<IndexCopyBackward>();
+    IndexCopyBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(2, source);
+    back.dim_ = dim;
+    back.save(0, index);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    index_copy_set_tangent(out, input, dim, index, source);
+  return out;
+}
+GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(index_copy_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(index_copy_vjp_source<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec IndexCopyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(index_copy_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(index_copy_vjp_source<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out
+//   vjp input = index_fill(g, dim, index, zeros((), dtype(g)))
+//   vjp value = sum(index_select(g, dim, index))
+//   saves: index, dim
+
+namespace {
+
+template <class V>
+V index_fill_vjp_input(const V& g, const V& index, std::int64_t dim) {
+  return index_fill(g, dim, index, zeros<V>(Dims{}, dtype(g)));
+}
+
+template <class V>
+V index_fill_vjp_value(const V& g, const V& index, std::int64_t dim) {
+  return sum(index_select(g, dim, index), Dims{}, false, std::nullopt);
+}
+
+void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& value) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(value)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(index_fill_vjp_input<TensorRef>(g, wiring::primal(index), dim), input->sizes(),
+        input->dtype());
+    if (tangents[2]) grads[2] = fit(index_fill_vjp_value<TensorRef>(g, wiring::primal(index), dim), value->sizes(),
+        value->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index, const Storage& value) {
+  return kernels::index_fill(IndexFillBackward::schema_v1, input, dim, index, value);
+}
+TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
+  if (wiring::records(input, value)) {
+    auto node = make_node<IndexFillBackward>();
+    IndexFillBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(2, value);
+    back.dim_ = dim;
+    back.save(0, index);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
+    index_fill_set_tangent(out, input, dim, index, value);
+  return out;
+}
+GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(index_fill_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(index_fill_vjp_value<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec IndexFillBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(index_fill_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(index_fill_vjp_value<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1090,6 +1339,22 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
+// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSearchsortedSchema{"searchsorted",
+    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right) {
+  check_dtype(kSearchsortedSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::searchsorted(kSearchsortedSchema, sorted_sequence, input, right);
+}
+TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  TensorRef out = wiring::wrap(searchsorted(sorted_sequence->storage(), input->storage(), right));
+  return out;
+}
+
 // select_backward(Tensor grad, int[] size, int dim, int index) -> Tensor slope
 //   vjp grad = select(g, dim, index)
 //   saves: dim, index
@@ -1137,6 +1402,69 @@ GraphGradVec SelectBackwardBackward::apply_for_graph(std::span<const TensorRef> 
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(select_backward_vjp_grad<TensorRef>(g, dim_, index_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out
+//   vjp input = select_scatter(g, zeros(shape(src), dtype(g)), dim, index)
+//   vjp src = select(g, dim, index)
+//   saves: shape of src, dim, index
+
+namespace {
+
+template <class V>
+V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim, std::int64_t index) {
+  return select_scatter(g, zeros<V>(src_shape, dtype(g)), dim, index);
+}
+
+template <class V>
+V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
+
+void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::int64_t index) {
+  wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
+      dim, index), out));
+}
+}  // namespace
+
+Storage select_scatter(const Storage& input, const Storage& src, std::int64_t dim, std::int64_t index) {
+  return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
+}
+TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+  TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
+  if (wiring::records(input, src)) {
+    auto node = make_node<SelectScatterBackward>();
+    SelectScatterBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, src);
+    back.src_shape_ = src->sizes();
+    back.dim_ = dim;
+    back.index_ = index;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    select_scatter_set_tangent(out, input, src, dim, index);
+  return out;
+}
+GradVec SelectScatterBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(select_scatter_vjp_input<Storage>(g, src_shape_, dim_, index_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(select_scatter_vjp_src<Storage>(g, dim_, index_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec SelectScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(select_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, index_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(select_scatter_vjp_src<TensorRef>(g, dim_, index_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1197,6 +1525,79 @@ GraphGradVec SliceBackwardBackward::apply_for_graph(std::span<const TensorRef> g
   return grads;
 }
 
+// slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out
+//   vjp input = slice_scatter(g, zeros(shape(src), dtype(g)), dim, start, end, step)
+//   vjp src = slice(g, dim, start, end, step)
+//   saves: shape of src, dim, start, end, step
+
+namespace {
+
+template <class V>
+V slice_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim, std::optional<std::int64_t> start,
+    std::optional<std::int64_t> end, std::int64_t step) {
+  return slice_scatter(g, zeros<V>(src_shape, dtype(g)), dim, start, end, step);
+}
+
+template <class V>
+V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t> start,
+    std::optional<std::int64_t> end, std::int64_t step) {
+  return slice(g, dim, start, end, step);
+}
+
+void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
+      dim, start, end, step), out));
+}
+}  // namespace
+
+Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim, std::optional<std::int64_t> start,
+    std::optional<std::int64_t> end, std::int64_t step) {
+  return kernels::slice_scatter(SliceScatterBackward::schema_v1, input, src, dim, start, end, step);
+}
+TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
+  if (wiring::records(input, src)) {
+    auto node = make_node<SliceScatterBackward>();
+    SliceScatterBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, src);
+    back.src_shape_ = src->sizes();
+    back.dim_ = dim;
+    back.start_ = start;
+    back.end_ = end;
+    back.step_ = step;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    slice_scatter_set_tangent(out, input, src, dim, start, end, step);
+  return out;
+}
+GradVec SliceScatterBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(slice_scatter_vjp_input<Storage>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(slice_scatter_vjp_src<Storage>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec SliceScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(slice_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(slice_scatter_vjp_src<TensorRef>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
 // take(Tensor input, Tensor index) -> Tensor out
 //   out = reshape(index_select(reshape(input, (-1,)), 0, reshape(index, (-1,))), shape(index))
 
@@ -1233,6 +1634,62 @@ Storage take_along_dim(const Storage& input, const Storage& indices, std::option
 }
 TensorRef take_along_dim(const TensorRef& input, const TensorRef& indices, std::optional<std::int64_t> dim) {
   return take_along_dim_compose<TensorRef>(input, indices, dim);
+}
+
+// unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope
+//   vjp grad = unfold(g, dimension, size, step)
+//   saves: dimension, size, step
+
+namespace {
+
+template <class V>
+V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  return unfold(g, dimension, size, step);
+}
+
+void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+    std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
+      slope));
+}
+}  // namespace
+
+Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step) {
+  return kernels::unfold_backward(UnfoldBackwardBackward::schema_v1, grad, input_size, dimension, size, step);
+}
+TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step) {
+  TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
+  if (wiring::records(grad)) {
+    auto node = make_node<UnfoldBackwardBackward>();
+    UnfoldBackwardBackward& back = *node;
+    back.set_output(slope->storage());
+    back.set_input(0, grad);
+    back.dimension_ = dimension;
+    back.size_ = size;
+    back.step_ = step;
+    wiring::attach(slope, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
+    unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+  return slope;
+}
+GradVec UnfoldBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(unfold_backward_vjp_grad<Storage>(g, dimension_, size_, step_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec UnfoldBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(unfold_backward_vjp_grad<TensorRef>(g, dimension_, size_, step_), input_shape(0), input_dtype(0));
+  return grads;
 }
 
 }  // namespace ops

@@ -64,6 +64,27 @@ class TP_API DiagonalBackwardBackward final : public FuncOp<DiagonalBackwardBack
   TP_NODE_DISPOSE(DiagonalBackwardBackward)
 };
 
+// diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out
+class TP_API DiagonalScatterBackward final : public FuncOp<DiagonalScatterBackward, 2, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"diagonal_scatter",
+      "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "DiagonalScatterBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Shape src_shape_;
+  std::int64_t offset_ = 0;
+  std::int64_t dim1_ = 0;
+  std::int64_t dim2_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(DiagonalScatterBackward)
+};
+
 // embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor out
 class TP_API EmbeddingBackward final : public FuncOp<EmbeddingBackward, 2, 1> {
  public:
@@ -163,6 +184,40 @@ class TP_API IndexAddBackward final : public FuncOp<IndexAddBackward, 3, 1> {
 
  protected:
   TP_NODE_DISPOSE(IndexAddBackward)
+};
+
+// index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out
+class TP_API IndexCopyBackward final : public FuncOp<IndexCopyBackward, 3, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"index_copy",
+      "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "IndexCopyBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"index"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(IndexCopyBackward)
+};
+
+// index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out
+class TP_API IndexFillBackward final : public FuncOp<IndexFillBackward, 3, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"index_fill",
+      "index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "IndexFillBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"index"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(IndexFillBackward)
 };
 
 // index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor out
@@ -314,6 +369,25 @@ class TP_API SelectBackwardBackward final : public FuncOp<SelectBackwardBackward
   TP_NODE_DISPOSE(SelectBackwardBackward)
 };
 
+// select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out
+class TP_API SelectScatterBackward final : public FuncOp<SelectScatterBackward, 2, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"select_scatter",
+      "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SelectScatterBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Shape src_shape_;
+  std::int64_t dim_ = 0;
+  std::int64_t index_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(SelectScatterBackward)
+};
+
 // slice_backward(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor slope
 class TP_API SliceBackwardBackward final : public FuncOp<SliceBackwardBackward, 1, 0> {
  public:
@@ -335,6 +409,48 @@ class TP_API SliceBackwardBackward final : public FuncOp<SliceBackwardBackward, 
   TP_NODE_DISPOSE(SliceBackwardBackward)
 };
 
+// slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out
+class TP_API SliceScatterBackward final : public FuncOp<SliceScatterBackward, 2, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"slice_scatter",
+      "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "SliceScatterBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Shape src_shape_;
+  std::int64_t dim_ = 0;
+  std::optional<std::int64_t> start_;
+  std::optional<std::int64_t> end_;
+  std::int64_t step_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(SliceScatterBackward)
+};
+
+// unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope
+class TP_API UnfoldBackwardBackward final : public FuncOp<UnfoldBackwardBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"unfold_backward",
+      "unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "UnfoldBackwardBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dimension_ = 0;
+  std::int64_t size_ = 0;
+  std::int64_t step_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(UnfoldBackwardBackward)
+};
+
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 TP_API Storage as_strided_backward(const Storage& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
@@ -347,10 +463,24 @@ TP_API Storage as_strided_scatter(const Storage& input, const Storage& src, cons
 TP_API TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
 
+// bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out
+TP_API Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength);
+TP_API TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength);
+
+// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
+TP_API Storage bucketize(const Storage& input, const Storage& boundaries, bool right);
+TP_API TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right);
+
 // diagonal_backward(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor slope
 TP_API Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2);
 TP_API TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2);
+
+// diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out
+TP_API Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2);
+TP_API TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2);
 
 // embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor out
@@ -378,6 +508,14 @@ TP_API TensorRef index_add(const TensorRef& input, std::int64_t dim, const Tenso
     const Scalar& alpha);
 TP_API TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha);
+
+// index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out
+TP_API Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index, const Storage& source);
+TP_API TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source);
+
+// index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out
+TP_API Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index, const Storage& value);
+TP_API TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value);
 
 // index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor out
 TP_API Storage index_put(const Storage& input, std::span<const Storage> indices, const Storage& values,
@@ -422,14 +560,28 @@ TP_API Storage scatter_add(const Storage& input, std::int64_t dim, const Storage
 TP_API TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 TP_API TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 
+// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
+TP_API Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right);
+TP_API TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
+
 // select_backward(Tensor grad, int[] size, int dim, int index) -> Tensor slope
 TP_API Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t index);
 TP_API TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index);
+
+// select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out
+TP_API Storage select_scatter(const Storage& input, const Storage& src, std::int64_t dim, std::int64_t index);
+TP_API TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index);
 
 // slice_backward(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor slope
 TP_API Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
 TP_API TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
+
+// slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out
+TP_API Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
+TP_API TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step);
 
 // take(Tensor input, Tensor index) -> Tensor out
@@ -439,5 +591,11 @@ TP_API TensorRef take(const TensorRef& input, const TensorRef& index);
 // take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor out
 TP_API Storage take_along_dim(const Storage& input, const Storage& indices, std::optional<std::int64_t> dim);
 TP_API TensorRef take_along_dim(const TensorRef& input, const TensorRef& indices, std::optional<std::int64_t> dim);
+
+// unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope
+TP_API Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step);
+TP_API TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+    std::int64_t size, std::int64_t step);
 
 }  // namespace tp::ops

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
 namespace tp {
@@ -11,18 +12,162 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage amax(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage cholesky_backward(const Storage& grad, const Storage& L);
+TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
+Storage det_cofactor(const Storage& A);
+TensorRef det_cofactor(const TensorRef& A);
+Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+Storage div(const Storage& input, const Storage& other);
+TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
+TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
+TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage linalg_solve_backward(const Storage& grad, const Storage& A, const Storage& out, bool left);
+TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool left);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage matmul_backward_input(const Storage& grad, const Storage& input, const Storage& other);
 TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
 Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
 TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
+Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
+TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
+Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
+TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
+Storage repeat(const Storage& input, const Dims& repeats);
+TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
+Storage rsqrt(const Storage& input);
+TensorRef rsqrt(const TensorRef& input);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U, const Storage& S,
+    const Storage& Vh);
+TensorRef svd_backward(const TensorRef& g_U, const TensorRef& g_S, const TensorRef& g_Vh, const TensorRef& U,
+    const TensorRef& S, const TensorRef& Vh);
+Storage t(const Storage& input);
+TensorRef t(const TensorRef& input);
+Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+//   vjp input = sum_to(beta * g, shape(input))
+//   vjp batch1 = alpha * (unsqueeze(g, 0) @ mH(batch2))
+//   vjp batch2 = alpha * (mH(batch1) @ unsqueeze(g, 0))
+//   saves: batch1, batch2, beta, alpha
+
+namespace {
+
+template <class V>
+V addbmm_vjp_input(const V& g, const Shape& input_shape, const Scalar& beta) {
+  return sum_to(mul(number<V>(beta), g), input_shape);
+}
+
+template <class V>
+V addbmm_vjp_batch1(const V& g, const V& batch2, const Scalar& alpha) {
+  return mul(number<V>(alpha), matmul(unsqueeze(g, std::int64_t(0)), mH(batch2)));
+}
+
+template <class V>
+V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
+  return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
+}
+
+void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
+    const Scalar& beta, const Scalar& alpha) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(addbmm_vjp_input<TensorRef>(g, input->sizes(), beta), input->sizes(),
+        input->dtype());
+    if (tangents[1]) grads[1] = fit(addbmm_vjp_batch1<TensorRef>(g, wiring::primal(batch2), alpha), batch1->sizes(),
+        batch1->dtype());
+    if (tangents[2]) grads[2] = fit(addbmm_vjp_batch2<TensorRef>(g, wiring::primal(batch1), alpha), batch2->sizes(),
+        batch2->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  check_dtype(AddbmmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::addbmm(AddbmmBackward::schema_v1, input, batch1, batch2, beta, alpha);
+}
+TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  TensorRef out = wiring::wrap(addbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
+  if (wiring::records(input, batch1, batch2)) {
+    auto node = make_node<AddbmmBackward>();
+    AddbmmBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, batch1);
+    back.set_input(2, batch2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (batch2->requires_grad()) back.save(0, batch1);
+    if (batch1->requires_grad()) back.save(1, batch2);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
+    addbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+  return out;
+}
+GradVec AddbmmBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec AddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
 
 // addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 //   vjp input = sum_to(beta * g, shape(input))
@@ -109,6 +254,267 @@ GraphGradVec AddmmBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+//   vjp input = sum_to(beta * g, shape(input))
+//   vjp mat = alpha * (unsqueeze(g, 1) * unsqueeze(conj(vec), 0))
+//   vjp vec = alpha * mv(mH(mat), g)
+//   saves: mat, vec, beta, alpha
+
+namespace {
+
+template <class V>
+V addmv_vjp_input(const V& g, const Shape& input_shape, const Scalar& beta) {
+  return sum_to(mul(number<V>(beta), g), input_shape);
+}
+
+template <class V>
+V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
+  return mul(number<V>(alpha), mul(unsqueeze(g, std::int64_t(1)), unsqueeze(conj(vec), std::int64_t(0))));
+}
+
+template <class V>
+V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
+
+void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
+    const Scalar& beta, const Scalar& alpha) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(addmv_vjp_input<TensorRef>(g, input->sizes(), beta), input->sizes(),
+        input->dtype());
+    if (tangents[1]) grads[1] = fit(addmv_vjp_mat<TensorRef>(g, wiring::primal(vec), alpha), mat->sizes(),
+        mat->dtype());
+    if (tangents[2]) grads[2] = fit(addmv_vjp_vec<TensorRef>(g, wiring::primal(mat), alpha), vec->sizes(),
+        vec->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, const Scalar& beta, const Scalar& alpha) {
+  check_dtype(AddmvBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::addmv(AddmvBackward::schema_v1, input, mat, vec, beta, alpha);
+}
+TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha) {
+  TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
+  if (wiring::records(input, mat, vec)) {
+    auto node = make_node<AddmvBackward>();
+    AddmvBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, mat);
+    back.set_input(2, vec);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (vec->requires_grad()) back.save(0, mat);
+    if (mat->requires_grad()) back.save(1, vec);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
+    addmv_set_tangent(out, input, mat, vec, beta, alpha);
+  return out;
+}
+GradVec AddmvBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addmv_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addmv_vjp_mat<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addmv_vjp_vec<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec AddmvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addmv_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addmv_vjp_mat<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addmv_vjp_vec<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+//   vjp input = sum_to(beta * g, shape(input))
+//   vjp vec1 = alpha * mv(g, conj(vec2))
+//   vjp vec2 = alpha * mv(t(g), conj(vec1))
+//   saves: vec1, vec2, beta, alpha
+
+namespace {
+
+template <class V>
+V addr_vjp_input(const V& g, const Shape& input_shape, const Scalar& beta) {
+  return sum_to(mul(number<V>(beta), g), input_shape);
+}
+
+template <class V>
+V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(number<V>(alpha), mv(g, conj(vec2))); }
+
+template <class V>
+V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
+
+void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
+    const Scalar& beta, const Scalar& alpha) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(addr_vjp_input<TensorRef>(g, input->sizes(), beta), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(addr_vjp_vec1<TensorRef>(g, wiring::primal(vec2), alpha), vec1->sizes(),
+        vec1->dtype());
+    if (tangents[2]) grads[2] = fit(addr_vjp_vec2<TensorRef>(g, wiring::primal(vec1), alpha), vec2->sizes(),
+        vec2->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, const Scalar& beta, const Scalar& alpha) {
+  check_dtype(AddrBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::addr(AddrBackward::schema_v1, input, vec1, vec2, beta, alpha);
+}
+TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha) {
+  TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
+  if (wiring::records(input, vec1, vec2)) {
+    auto node = make_node<AddrBackward>();
+    AddrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, vec1);
+    back.set_input(2, vec2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (vec2->requires_grad()) back.save(0, vec1);
+    if (vec1->requires_grad()) back.save(1, vec2);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
+    addr_set_tangent(out, input, vec1, vec2, beta, alpha);
+  return out;
+}
+GradVec AddrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addr_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addr_vjp_vec1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addr_vjp_vec2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec AddrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(addr_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(addr_vjp_vec1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(addr_vjp_vec2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+//   vjp input = sum_to(beta * g, shape(input))
+//   vjp batch1 = alpha * (g @ mH(batch2))
+//   vjp batch2 = alpha * (mH(batch1) @ g)
+//   saves: batch1, batch2, beta, alpha
+
+namespace {
+
+template <class V>
+V baddbmm_vjp_input(const V& g, const Shape& input_shape, const Scalar& beta) {
+  return sum_to(mul(number<V>(beta), g), input_shape);
+}
+
+template <class V>
+V baddbmm_vjp_batch1(const V& g, const V& batch2, const Scalar& alpha) {
+  return mul(number<V>(alpha), matmul(g, mH(batch2)));
+}
+
+template <class V>
+V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
+  return mul(number<V>(alpha), matmul(mH(batch1), g));
+}
+
+void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
+    const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(baddbmm_vjp_input<TensorRef>(g, input->sizes(), beta), input->sizes(),
+        input->dtype());
+    if (tangents[1]) grads[1] = fit(baddbmm_vjp_batch1<TensorRef>(g, wiring::primal(batch2), alpha), batch1->sizes(),
+        batch1->dtype());
+    if (tangents[2]) grads[2] = fit(baddbmm_vjp_batch2<TensorRef>(g, wiring::primal(batch1), alpha), batch2->sizes(),
+        batch2->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  check_dtype(BaddbmmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::baddbmm(BaddbmmBackward::schema_v1, input, batch1, batch2, beta, alpha);
+}
+TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  TensorRef out = wiring::wrap(baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
+  if (wiring::records(input, batch1, batch2)) {
+    auto node = make_node<BaddbmmBackward>();
+    BaddbmmBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, batch1);
+    back.set_input(2, batch2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (batch2->requires_grad()) back.save(0, batch1);
+    if (batch1->requires_grad()) back.save(1, batch2);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
+    baddbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+  return out;
+}
+GradVec BaddbmmBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(baddbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(baddbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(baddbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec BaddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(baddbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(baddbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(baddbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
 // bmm(Tensor input, Tensor mat2) -> Tensor out
 //   vjp input = bmm(g, mH(mat2))
 //   vjp mat2 = bmm(mH(input), g)
@@ -170,6 +576,194 @@ GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_output
     grads[0] = fit(bmm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(bmm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out
+//   out = vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, (-1,))
+
+namespace {
+constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cdist_compose(const V& x1, const V& x2, double p) {
+  return vector_norm(sub(unsqueeze(x1, std::int64_t(-2)), unsqueeze(x2, std::int64_t(-3)), Scalar(1)), Scalar(p),
+      Dims{std::int64_t(-1)}, false, std::nullopt);
+}
+}  // namespace
+
+Storage cdist(const Storage& x1, const Storage& x2, double p) { return cdist_compose<Storage>(x1, x2, p); }
+TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) { return cdist_compose<TensorRef>(x1, x2, p); }
+
+// cholesky_lower(Tensor input) -> Tensor out
+//   out = cholesky_symmetric((input + mH(input)) / 2)
+
+namespace {
+constexpr OpSchema kCholeskyLowerSchema{"cholesky_lower", "cholesky_lower(Tensor input) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V cholesky_lower_compose(const V& input) {
+  return cholesky_symmetric(div(add(input, mH(input), Scalar(1)), number<V>(Scalar(std::int64_t(2)))), false);
+}
+}  // namespace
+
+Storage cholesky_lower(const Storage& input) { return cholesky_lower_compose<Storage>(input); }
+TensorRef cholesky_lower(const TensorRef& input) { return cholesky_lower_compose<TensorRef>(input); }
+
+// cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out
+//   vjp input = cholesky_backward(g, out)
+//   saves: out
+
+namespace {
+
+template <class V>
+V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
+
+void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cholesky_symmetric_vjp_input<TensorRef>(g, wiring::primal(out)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage cholesky_symmetric(const Storage& input, bool upper) {
+  check_dtype(CholeskySymmetricBackward::schema_v1, input, kFloatDtypes);
+  return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
+}
+TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
+  TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
+  if (wiring::records(input)) {
+    auto node = make_node<CholeskySymmetricBackward>();
+    CholeskySymmetricBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    cholesky_symmetric_set_tangent(out, input);
+  return out;
+}
+GradVec CholeskySymmetricBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cholesky_symmetric_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CholeskySymmetricBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cholesky_symmetric_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// corrcoef(Tensor input) -> Tensor out
+//   c = cov(input)
+//   d = rsqrt(diagonal(c)) if ndim(input) == 2 else rsqrt(c)
+//   out = c * unsqueeze(d, 1) * unsqueeze(d, 0) if ndim(input) == 2 else c * d * d
+
+namespace {
+constexpr OpSchema kCorrcoefSchema{"corrcoef", "corrcoef(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V corrcoef_compose(const V& input) {
+  const auto c = cov(input, std::int64_t(1));
+  const auto d = (ndim(input) == std::int64_t(2) ? rsqrt(diagonal(c, std::int64_t(0), std::int64_t(0),
+      std::int64_t(1))) : rsqrt(c));
+  return (ndim(input) == std::int64_t(2) ? mul(mul(c, unsqueeze(d, std::int64_t(1))), unsqueeze(d, std::int64_t(0)))
+      : mul(mul(c, d), d));
+}
+}  // namespace
+
+Storage corrcoef(const Storage& input) { return corrcoef_compose<Storage>(input); }
+TensorRef corrcoef(const TensorRef& input) { return corrcoef_compose<TensorRef>(input); }
+
+// cov(Tensor input, *, int correction=1) -> Tensor out
+//   rows = input if ndim(input) == 2 else reshape(input, (1, -1))
+//   centred = rows - mean(rows, (1,), True)
+//   square = matmul(centred, mH(centred)) / (size(rows, 1) - correction)
+//   out = square if ndim(input) == 2 else reshape(square, ())
+
+namespace {
+constexpr OpSchema kCovSchema{"cov", "cov(Tensor input, *, int correction=1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cov_compose(const V& input, std::int64_t correction) {
+  const auto rows = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
+      std::int64_t(-1)}));
+  const auto centred = sub(rows, mean(rows, Dims{std::int64_t(1)}, true, std::nullopt), Scalar(1));
+  const auto square = div(matmul(centred, mH(centred)), number<V>(Scalar(size(rows, std::int64_t(1)) - correction)));
+  return (ndim(input) == std::int64_t(2) ? V(square) : reshape(square, Dims{}));
+}
+}  // namespace
+
+Storage cov(const Storage& input, std::int64_t correction) { return cov_compose<Storage>(input, correction); }
+TensorRef cov(const TensorRef& input, std::int64_t correction) { return cov_compose<TensorRef>(input, correction); }
+
+// det(Tensor A) -> Tensor out
+//   vjp A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))
+//   saves: A
+
+namespace {
+
+template <class V>
+V det_vjp_A(const V& g, const V& A) {
+  return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
+}
+
+void det_set_tangent(const TensorRef& out, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(det_vjp_A<TensorRef>(g, wiring::primal(A)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage det(const Storage& A) {
+  check_dtype(DetBackward::schema_v1, A, kFloatDtypes);
+  return kernels::linalg_det(DetBackward::schema_v1, A);
+}
+TensorRef det(const TensorRef& A) {
+  TensorRef out = wiring::wrap(det(A->storage()));
+  if (wiring::records(A)) {
+    auto node = make_node<DetBackward>();
+    DetBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, A);
+    back.save(0, A);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    det_set_tangent(out, A);
+  return out;
+}
+GradVec DetBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(det_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(det_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -236,6 +830,517 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
     grads[1] = fit(dot_vjp_tensor<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
+
+// inner(Tensor input, Tensor other) -> Tensor out
+//   out = input * other if ndim(input) == 0 or ndim(other) == 0 else matmul(input, other) if ndim(other) == 1 else matmul(input, transpose(other, -2, -1))
+
+namespace {
+constexpr OpSchema kInnerSchema{"inner", "inner(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V inner_compose(const V& input, const V& other) {
+  return ((ndim(input) == std::int64_t(0)) || (ndim(other) == std::int64_t(0)) ? mul(input, other) : (ndim(other) ==
+      std::int64_t(1) ? matmul(input, other) : matmul(input, transpose(other, std::int64_t(-2), std::int64_t(-1)))));
+}
+}  // namespace
+
+Storage inner(const Storage& input, const Storage& other) { return inner_compose<Storage>(input, other); }
+TensorRef inner(const TensorRef& input, const TensorRef& other) { return inner_compose<TensorRef>(input, other); }
+
+// inv(Tensor A) -> Tensor out
+//   vjp A = -matmul(mH(out), matmul(g, mH(out)))
+//   saves: out
+
+namespace {
+
+template <class V>
+V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
+
+void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(inv_vjp_A<TensorRef>(g, wiring::primal(out)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage inv(const Storage& A) {
+  check_dtype(InvBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_inv(InvBackward::schema_v1, A);
+}
+TensorRef inv(const TensorRef& A) {
+  TensorRef out = wiring::wrap(inv(A->storage()));
+  if (wiring::records(A)) {
+    auto node = make_node<InvBackward>();
+    InvBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, A);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    inv_set_tangent(out, A);
+  return out;
+}
+GradVec InvBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(inv_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec InvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(inv_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// inv_ex(Tensor A) -> (Tensor inverse, Tensor info)
+//   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
+//   saves: inverse
+
+namespace {
+
+template <class V>
+V inv_ex_vjp_A(const V& g_inverse, const V& inverse) {
+  return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
+}
+
+void inv_ex_set_tangent(const TensorRef& inverse, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {inverse};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_inverse = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(inv_ex_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
+        A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> inv_ex(const Storage& A) {
+  check_dtype(InvExBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_inv_ex(InvExBackward::schema_v1, A);
+}
+std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
+  std::array<Storage, 2> results = inv_ex(A->storage());
+  TensorRef inverse = wiring::wrap(std::move(results[0]));
+  TensorRef info = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<InvExBackward>();
+    InvExBackward& back = *node;
+    back.set_output(inverse->storage());
+    back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
+    back.set_input(0, A);
+    wiring::attach(inverse, NodeRef::share(&back), 0);
+    back.save(0, inverse);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    inv_ex_set_tangent(inverse, A);
+  return {inverse, info};
+}
+GradVec InvExBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(inv_ex_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec InvExBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(inv_ex_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// kron(Tensor input, Tensor other) -> Tensor out
+//   a = reshape(input, broadcast_shape(shape(input), channel_sizes(1, ndim(other) - 1)))
+//   b = reshape(other, broadcast_shape(shape(other), channel_sizes(1, ndim(input) - 1)))
+//   ones_a = channel_sizes(1, ndim(a) - 1)
+//   out = reshape(reshape(a, tile_shape(ones_a, shape(a))) * reshape(b, tile_shape(shape(b), ones_a)), shape(repeat(b, shape(a))))
+
+namespace {
+constexpr OpSchema kKronSchema{"kron", "kron(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V kron_compose(const V& input, const V& other) {
+  const auto a = reshape(input, broadcast_shape(shape(input), channel_sizes(std::int64_t(1),
+      ndim(other) - std::int64_t(1))));
+  const auto b = reshape(other, broadcast_shape(shape(other), channel_sizes(std::int64_t(1),
+      ndim(input) - std::int64_t(1))));
+  const auto ones_a = channel_sizes(std::int64_t(1), ndim(a) - std::int64_t(1));
+  return reshape(mul(reshape(a, tile_shape(ones_a, shape(a))), reshape(b, tile_shape(shape(b), ones_a))),
+      shape(repeat(b, shape(a))));
+}
+}  // namespace
+
+Storage kron(const Storage& input, const Storage& other) { return kron_compose<Storage>(input, other); }
+TensorRef kron(const TensorRef& input, const TensorRef& other) { return kron_compose<TensorRef>(input, other); }
+
+// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
+//   out = mH(cholesky_lower(A)) if upper else cholesky_lower(A)
+
+namespace {
+constexpr OpSchema kLinalgCholeskySchema{"linalg_cholesky",
+    "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_lower(A)) : cholesky_lower(A)); }
+}  // namespace
+
+Storage linalg_cholesky(const Storage& A, bool upper) { return linalg_cholesky_compose<Storage>(A, upper); }
+TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
+
+// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
+//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
+
+namespace {
+constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
+    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
+  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
+      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
+}
+}  // namespace
+
+Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
+  return linalg_cross_compose<Storage>(input, other, dim);
+}
+TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
+  return linalg_cross_compose<TensorRef>(input, other, dim);
+}
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
+//   saves: eigenvalues, eigenvectors
+
+namespace {
+
+template <class V>
+V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
+  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
+}
+
+void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_eigenvalues = us[0];
+    const TensorRef& g_eigenvectors = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
+        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
+  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes);
+  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
+}
+std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
+  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
+  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
+  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgEighBackward>();
+    LinalgEighBackward& back = *node;
+    back.set_output(eigenvalues->storage());
+    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
+    back.set_input(0, A);
+    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
+    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
+    back.save(0, eigenvalues);
+    back.save(1, eigenvectors);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    linalg_eigh_set_tangent(eigenvalues, eigenvectors, A);
+  return {eigenvalues, eigenvectors};
+}
+GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
+//   out = linalg_eigh(A, UPLO)[0]
+
+namespace {
+constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
+}  // namespace
+
+Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) { return linalg_eigvalsh_compose<Storage>(A, UPLO); }
+TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
+  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
+}
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+//   vjp A = qr_backward(g_Q, g_R, Q, R)
+//   saves: Q, R
+
+namespace {
+
+template <class V>
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& Q, const V& R) { return qr_backward(g_Q, g_R, Q, R); }
+
+void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {Q, R};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_Q = us[0];
+    const TensorRef& g_R = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(Q), wiring::primal(R)),
+        A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes);
+  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
+}
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
+  TensorRef Q = wiring::wrap(std::move(results[0]));
+  TensorRef R = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgQrBackward>();
+    LinalgQrBackward& back = *node;
+    back.set_output(Q->storage());
+    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
+    back.set_input(0, A);
+    wiring::attach(Q, NodeRef::share(&back), 0);
+    wiring::attach(R, NodeRef::share(&back), 1);
+    back.save(0, Q);
+    back.save(1, R);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    linalg_qr_set_tangent(Q, R, A);
+  return {Q, R};
+}
+GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
+//   vjp A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)
+//   vjp B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))
+//   saves: A, out, left
+
+namespace {
+
+template <class V>
+V linalg_solve_vjp_A(const V& g, const V& A, const V& out, bool left) {
+  return linalg_solve_backward(linalg_solve(mH(A), g, left), A, out, left);
+}
+
+template <class V>
+V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
+  return sum_to(linalg_solve(mH(A), g, left), B_shape);
+}
+
+void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_solve_vjp_A<TensorRef>(g, wiring::primal(A), wiring::primal(out), left),
+        A->sizes(), A->dtype());
+    if (tangents[1]) grads[1] = fit(linalg_solve_vjp_B<TensorRef>(g, wiring::primal(A), B->sizes(), left), B->sizes(),
+        B->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
+  check_dtype(LinalgSolveBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
+}
+TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
+  TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
+  if (wiring::records(A, B)) {
+    auto node = make_node<LinalgSolveBackward>();
+    LinalgSolveBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, A);
+    back.set_input(1, B);
+    back.left_ = left;
+    back.save(0, A);
+    wiring::attach(out, std::move(node));
+    if (back.next_edges()[0].node) back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
+    linalg_solve_set_tangent(out, A, B, left);
+  return out;
+}
+GradVec LinalgSolveBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_solve_vjp_A<Storage>(g, saved(0), saved(1), left_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linalg_solve_vjp_B<Storage>(g, saved(0), input_shape(1), left_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec LinalgSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_solve_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), left_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linalg_solve_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), left_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+
+// linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
+//   vjp A = svd_backward(g_U, g_S, g_Vh, U, S, Vh)
+//   saves: U, S, Vh
+
+namespace {
+
+template <class V>
+V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const V& S, const V& Vh) {
+  return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
+}
+
+void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {U, S, Vh};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_U = us[0];
+    const TensorRef& g_S = us[1];
+    const TensorRef& g_Vh = us[2];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_svd_vjp_A<TensorRef>(g_U, g_S, g_Vh, wiring::primal(U), wiring::primal(S),
+        wiring::primal(Vh)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
+  check_dtype(LinalgSvdBackward::schema_v1, A, kFloatDtypes);
+  return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
+}
+std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
+  std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
+  TensorRef U = wiring::wrap(std::move(results[0]));
+  TensorRef S = wiring::wrap(std::move(results[1]));
+  TensorRef Vh = wiring::wrap(std::move(results[2]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgSvdBackward>();
+    LinalgSvdBackward& back = *node;
+    back.set_output(U->storage());
+    back.output_like_[0] = Storage(BlockRef(), S->dtype(), S->sizes());
+    back.output_like_[1] = Storage(BlockRef(), Vh->dtype(), Vh->sizes());
+    back.set_input(0, A);
+    wiring::attach(U, NodeRef::share(&back), 0);
+    wiring::attach(S, NodeRef::share(&back), 1);
+    wiring::attach(Vh, NodeRef::share(&back), 2);
+    back.save(0, U);
+    back.save(1, S);
+    back.save(2, Vh);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    linalg_svd_set_tangent(U, S, Vh, A);
+  return {U, S, Vh};
+}
+GradVec LinalgSvdBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined() || grad_outputs[2].defined())) return grads;
+  const Storage g_U = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_S = or_zeros(grad_outputs[1], output_like(1));
+  const Storage g_Vh = or_zeros(grad_outputs[2], output_like(2));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_svd_vjp_A<Storage>(g_U, g_S, g_Vh, saved(0), saved(1), saved(2)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgSvdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]) || bool(grad_outputs[2]))) return grads;
+  const TensorRef g_U = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_S = or_zeros(grad_outputs[1], output_like(1));
+  const TensorRef g_Vh = or_zeros(grad_outputs[2], output_like(2));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_svd_vjp_A<TensorRef>(g_U, g_S, g_Vh, saved_tensor(0), saved_tensor(1), saved_tensor(2)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_svdvals(Tensor A) -> Tensor out
+//   out = linalg_svd(A, False)[1]
+
+namespace {
+constexpr OpSchema kLinalgSvdvalsSchema{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_svdvals_compose(const V& A) { return std::get<1>(linalg_svd(A, false)); }
+}  // namespace
+
+Storage linalg_svdvals(const Storage& A) { return linalg_svdvals_compose<Storage>(A); }
+TensorRef linalg_svdvals(const TensorRef& A) { return linalg_svdvals_compose<TensorRef>(A); }
 
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out
 //   vjp input = g @ conj(weight)
@@ -318,6 +1423,24 @@ GraphGradVec LinearBackward::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
+// logdet(Tensor A) -> Tensor out
+//   r = slogdet(A)
+//   out = where(r[0] < 0, nan, r[1])
+
+namespace {
+constexpr OpSchema kLogdetSchema{"logdet", "logdet(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V logdet_compose(const V& A) {
+  const auto r = slogdet(A);
+  return where(lt(std::get<0>(r), number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::numeric_limits<double>::quiet_NaN())), std::get<1>(r));
+}
+}  // namespace
+
+Storage logdet(const Storage& A) { return logdet_compose<Storage>(A); }
+TensorRef logdet(const TensorRef& A) { return logdet_compose<TensorRef>(A); }
+
 // matmul(Tensor input, Tensor other) -> Tensor out
 //   vjp input = matmul_backward_input(g, input, other)
 //   vjp other = matmul_backward_other(g, input, other)
@@ -380,6 +1503,32 @@ GraphGradVec MatmulBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (needs(*this, 1))
     grads[1] = fit(matmul_vjp_other<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
+}
+
+// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out
+//   moved = movedim(A, dim, (-2, -1))
+//   value = vector_norm(flatten(moved, -2, -1), 2, (-1,)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,))
+//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
+
+namespace {
+constexpr OpSchema kMatrixNormSchema{"matrix_norm",
+    "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_norm_compose(const V& A, std::string_view ord, const Dims& dim, bool keepdim) {
+  const auto moved = movedim(A, dim, Dims{std::int64_t(-2), std::int64_t(-1)});
+  const auto value = (ord == std::string_view("fro") ? vector_norm(flatten(moved, std::int64_t(-2), std::int64_t(-1)),
+      Scalar(std::int64_t(2)), Dims{std::int64_t(-1)}, false, std::nullopt) : sum(linalg_svdvals(moved),
+      Dims{std::int64_t(-1)}, false, std::nullopt));
+  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+}
+}  // namespace
+
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim) {
+  return matrix_norm_compose<Storage>(A, ord, dim, keepdim);
+}
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim) {
+  return matrix_norm_compose<TensorRef>(A, ord, dim, keepdim);
 }
 
 // mm(Tensor input, Tensor mat2) -> Tensor out
@@ -526,6 +1675,137 @@ V outer_compose(const V& input, const V& vec2) {
 
 Storage outer(const Storage& input, const Storage& vec2) { return outer_compose<Storage>(input, vec2); }
 TensorRef outer(const TensorRef& input, const TensorRef& vec2) { return outer_compose<TensorRef>(input, vec2); }
+
+// pinv(Tensor A) -> Tensor out
+//   f = linalg_svd(A, False)
+//   cut = 2.220446049250313e-16 * (size(A, -1) if size(A, -1) > size(A, -2) else size(A, -2)) * amax(f[1], (-1,), True)
+//   s = where(f[1] > cut, 1 / where(f[1] > cut, f[1], 1), 0)
+//   out = matmul(mH(f[2]) * unsqueeze(s, -2), mH(f[0]))
+
+namespace {
+constexpr OpSchema kPinvSchema{"pinv", "pinv(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pinv_compose(const V& A) {
+  const auto f = linalg_svd(A, false);
+  const auto cut = mul(number<V>(Scalar(2.220446049250313e-16 * (size(A, std::int64_t(-1)) > size(A, std::int64_t(-2))
+      ? size(A, std::int64_t(-1)) : size(A, std::int64_t(-2))))), amax(std::get<1>(f), Dims{std::int64_t(-1)}, true));
+  const auto s = where(gt(std::get<1>(f), cut), div(number<V>(Scalar(std::int64_t(1))), where(gt(std::get<1>(f), cut),
+      std::get<1>(f), number<V>(Scalar(std::int64_t(1))))), number<V>(Scalar(std::int64_t(0))));
+  return matmul(mul(mH(std::get<2>(f)), unsqueeze(s, std::int64_t(-2))), mH(std::get<0>(f)));
+}
+}  // namespace
+
+Storage pinv(const Storage& A) { return pinv_compose<Storage>(A); }
+TensorRef pinv(const TensorRef& A) { return pinv_compose<TensorRef>(A); }
+
+// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
+//   vjp A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))
+//   saves: A
+
+namespace {
+
+template <class V>
+V slogdet_vjp_A(const V& g_logabsdet, const V& A) {
+  return mul(unsqueeze(unsqueeze(g_logabsdet, std::int64_t(-1)), std::int64_t(-1)), mT(inv(A)));
+}
+
+void slogdet_set_tangent(const TensorRef& logabsdet, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {logabsdet};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_logabsdet = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(slogdet_vjp_A<TensorRef>(g_logabsdet, wiring::primal(A)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> slogdet(const Storage& A) {
+  check_dtype(SlogdetBackward::schema_v1, A, kFloatDtypes);
+  return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
+}
+std::array<TensorRef, 2> slogdet(const TensorRef& A) {
+  std::array<Storage, 2> results = slogdet(A->storage());
+  TensorRef sign = wiring::wrap(std::move(results[0]));
+  TensorRef logabsdet = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<SlogdetBackward>();
+    SlogdetBackward& back = *node;
+    back.set_output(sign->storage());
+    back.output_like_[0] = Storage(BlockRef(), logabsdet->dtype(), logabsdet->sizes());
+    back.set_input(0, A);
+    back.save(0, A);
+    wiring::attach(logabsdet, NodeRef::share(&back), 1);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    slogdet_set_tangent(logabsdet, A);
+  return {sign, logabsdet};
+}
+GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[1].defined())) return grads;
+  const Storage g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(slogdet_vjp_A<Storage>(g_logabsdet, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[1]))) return grads;
+  const TensorRef g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(slogdet_vjp_A<TensorRef>(g_logabsdet, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// trace(Tensor input) -> Tensor out
+//   out = sum(diagonal(input))
+
+namespace {
+constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V trace_compose(const V& input) {
+  return sum(diagonal(input, std::int64_t(0), std::int64_t(0), std::int64_t(1)), Dims{}, false, std::nullopt);
+}
+}  // namespace
+
+Storage trace(const Storage& input) { return trace_compose<Storage>(input); }
+TensorRef trace(const TensorRef& input) { return trace_compose<TensorRef>(input); }
+
+// vdot(Tensor input, Tensor other) -> Tensor out
+//   out = dot(conj(input), other)
+
+namespace {
+constexpr OpSchema kVdotSchema{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V vdot_compose(const V& input, const V& other) { return dot(conj(input), other); }
+}  // namespace
+
+Storage vdot(const Storage& input, const Storage& other) { return vdot_compose<Storage>(input, other); }
+TensorRef vdot(const TensorRef& input, const TensorRef& other) { return vdot_compose<TensorRef>(input, other); }
+
+// vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
+//   out = sum(conj(x) * y, (dim,))
+
+namespace {
+constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V vecdot_compose(const V& x, const V& y, std::int64_t dim) {
+  return sum(mul(conj(x), y), Dims{dim}, false, std::nullopt);
+}
+}  // namespace
+
+Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) { return vecdot_compose<Storage>(x, y, dim); }
+TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
+  return vecdot_compose<TensorRef>(x, y, dim);
+}
 
 }  // namespace ops
 }  // namespace tp

@@ -5,6 +5,25 @@
 
 namespace tp::ops {
 
+// addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+class TP_API AddbmmBackward final : public FuncOp<AddbmmBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"addbmm",
+      "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "AddbmmBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Scalar beta_;
+  Scalar alpha_;
+
+ protected:
+  TP_NODE_DISPOSE(AddbmmBackward)
+};
+
 // addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 class TP_API AddmmBackward final : public FuncOp<AddmmBackward, 3, 2> {
  public:
@@ -24,6 +43,63 @@ class TP_API AddmmBackward final : public FuncOp<AddmmBackward, 3, 2> {
   TP_NODE_DISPOSE(AddmmBackward)
 };
 
+// addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+class TP_API AddmvBackward final : public FuncOp<AddmvBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"addmv",
+      "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "AddmvBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"mat", "vec"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Scalar beta_;
+  Scalar alpha_;
+
+ protected:
+  TP_NODE_DISPOSE(AddmvBackward)
+};
+
+// addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+class TP_API AddrBackward final : public FuncOp<AddrBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"addr",
+      "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "AddrBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"vec1", "vec2"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Scalar beta_;
+  Scalar alpha_;
+
+ protected:
+  TP_NODE_DISPOSE(AddrBackward)
+};
+
+// baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+class TP_API BaddbmmBackward final : public FuncOp<BaddbmmBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"baddbmm",
+      "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "BaddbmmBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Scalar beta_;
+  Scalar alpha_;
+
+ protected:
+  TP_NODE_DISPOSE(BaddbmmBackward)
+};
+
 // bmm(Tensor input, Tensor mat2) -> Tensor out
 class TP_API BmmBackward final : public FuncOp<BmmBackward, 2, 2> {
  public:
@@ -38,6 +114,35 @@ class TP_API BmmBackward final : public FuncOp<BmmBackward, 2, 2> {
   TP_NODE_DISPOSE(BmmBackward)
 };
 
+// cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out
+class TP_API CholeskySymmetricBackward final : public FuncOp<CholeskySymmetricBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"cholesky_symmetric",
+      "cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CholeskySymmetricBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(CholeskySymmetricBackward)
+};
+
+// det(Tensor A) -> Tensor out
+class TP_API DetBackward final : public FuncOp<DetBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"det", "det(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "DetBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"A"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(DetBackward)
+};
+
 // dot(Tensor input, Tensor tensor) -> Tensor out
 class TP_API DotBackward final : public FuncOp<DotBackward, 2, 2> {
  public:
@@ -50,6 +155,113 @@ class TP_API DotBackward final : public FuncOp<DotBackward, 2, 2> {
 
  protected:
   TP_NODE_DISPOSE(DotBackward)
+};
+
+// inv(Tensor A) -> Tensor out
+class TP_API InvBackward final : public FuncOp<InvBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"inv", "inv(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "InvBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(InvBackward)
+};
+
+// inv_ex(Tensor A) -> (Tensor inverse, Tensor info)
+class TP_API InvExBackward final : public FuncOp<InvExBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"inv_ex", "inv_ex(Tensor A) -> (Tensor inverse, Tensor info)", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "InvExBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"inverse"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  InvExBackward() : FuncOp<InvExBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<InvExBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(InvExBackward)
+};
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+class TP_API LinalgEighBackward final : public FuncOp<LinalgEighBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_eigh",
+      "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgEighBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
+  LinalgEighBackward() : FuncOp<LinalgEighBackward, 1, 2>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEighBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgEighBackward)
+};
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgQrBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"Q", "R"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 2>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgQrBackward)
+};
+
+// linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
+class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_solve",
+      "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgSolveBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"A", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool left_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(LinalgSolveBackward)
+};
+
+// linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
+class TP_API LinalgSvdBackward final : public FuncOp<LinalgSvdBackward, 1, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_svd",
+      "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgSvdBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"U", "S", "Vh"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{-1, -2, -3};
+  LinalgSvdBackward() : FuncOp<LinalgSvdBackward, 1, 3>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgSvdBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgSvdBackward)
 };
 
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out
@@ -109,27 +321,150 @@ class TP_API MvBackward final : public FuncOp<MvBackward, 2, 2> {
   TP_NODE_DISPOSE(MvBackward)
 };
 
+// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
+class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "SlogdetBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"A"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  SlogdetBackward() : FuncOp<SlogdetBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<SlogdetBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(SlogdetBackward)
+};
+
+// addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+TP_API Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha);
+
 // addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, const Scalar& beta,
     const Scalar& alpha);
 TP_API TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha);
 
+// addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+TP_API Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha);
+
+// addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+TP_API Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha);
+
+// baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
+TP_API Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha);
+
 // bmm(Tensor input, Tensor mat2) -> Tensor out
 TP_API Storage bmm(const Storage& input, const Storage& mat2);
 TP_API TensorRef bmm(const TensorRef& input, const TensorRef& mat2);
+
+// cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out
+TP_API Storage cdist(const Storage& x1, const Storage& x2, double p);
+TP_API TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p);
+
+// cholesky_lower(Tensor input) -> Tensor out
+TP_API Storage cholesky_lower(const Storage& input);
+TP_API TensorRef cholesky_lower(const TensorRef& input);
+
+// cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out
+TP_API Storage cholesky_symmetric(const Storage& input, bool upper);
+TP_API TensorRef cholesky_symmetric(const TensorRef& input, bool upper);
+
+// corrcoef(Tensor input) -> Tensor out
+TP_API Storage corrcoef(const Storage& input);
+TP_API TensorRef corrcoef(const TensorRef& input);
+
+// cov(Tensor input, *, int correction=1) -> Tensor out
+TP_API Storage cov(const Storage& input, std::int64_t correction);
+TP_API TensorRef cov(const TensorRef& input, std::int64_t correction);
+
+// det(Tensor A) -> Tensor out
+TP_API Storage det(const Storage& A);
+TP_API TensorRef det(const TensorRef& A);
 
 // dot(Tensor input, Tensor tensor) -> Tensor out
 TP_API Storage dot(const Storage& input, const Storage& tensor);
 TP_API TensorRef dot(const TensorRef& input, const TensorRef& tensor);
 
+// inner(Tensor input, Tensor other) -> Tensor out
+TP_API Storage inner(const Storage& input, const Storage& other);
+TP_API TensorRef inner(const TensorRef& input, const TensorRef& other);
+
+// inv(Tensor A) -> Tensor out
+TP_API Storage inv(const Storage& A);
+TP_API TensorRef inv(const TensorRef& A);
+
+// inv_ex(Tensor A) -> (Tensor inverse, Tensor info)
+TP_API std::array<Storage, 2> inv_ex(const Storage& A);
+TP_API std::array<TensorRef, 2> inv_ex(const TensorRef& A);
+
+// kron(Tensor input, Tensor other) -> Tensor out
+TP_API Storage kron(const Storage& input, const Storage& other);
+TP_API TensorRef kron(const TensorRef& input, const TensorRef& other);
+
+// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
+TP_API Storage linalg_cholesky(const Storage& A, bool upper);
+TP_API TensorRef linalg_cholesky(const TensorRef& A, bool upper);
+
+// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
+TP_API Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
+TP_API TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+TP_API std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO);
+TP_API std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO);
+
+// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
+TP_API Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
+TP_API TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
+
+// linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
+TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
+TP_API TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
+
+// linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
+TP_API std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices);
+TP_API std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices);
+
+// linalg_svdvals(Tensor A) -> Tensor out
+TP_API Storage linalg_svdvals(const Storage& A);
+TP_API TensorRef linalg_svdvals(const TensorRef& A);
+
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out
 TP_API Storage linear(const Storage& input, const Storage& weight, const Storage& bias);
 TP_API TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias);
 
+// logdet(Tensor A) -> Tensor out
+TP_API Storage logdet(const Storage& A);
+TP_API TensorRef logdet(const TensorRef& A);
+
 // matmul(Tensor input, Tensor other) -> Tensor out
 TP_API Storage matmul(const Storage& input, const Storage& other);
 TP_API TensorRef matmul(const TensorRef& input, const TensorRef& other);
+
+// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out
+TP_API Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim);
+TP_API TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim);
 
 // mm(Tensor input, Tensor mat2) -> Tensor out
 TP_API Storage mm(const Storage& input, const Storage& mat2);
@@ -142,5 +477,25 @@ TP_API TensorRef mv(const TensorRef& input, const TensorRef& vec);
 // outer(Tensor input, Tensor vec2) -> Tensor out
 TP_API Storage outer(const Storage& input, const Storage& vec2);
 TP_API TensorRef outer(const TensorRef& input, const TensorRef& vec2);
+
+// pinv(Tensor A) -> Tensor out
+TP_API Storage pinv(const Storage& A);
+TP_API TensorRef pinv(const TensorRef& A);
+
+// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
+TP_API std::array<Storage, 2> slogdet(const Storage& A);
+TP_API std::array<TensorRef, 2> slogdet(const TensorRef& A);
+
+// trace(Tensor input) -> Tensor out
+TP_API Storage trace(const Storage& input);
+TP_API TensorRef trace(const TensorRef& input);
+
+// vdot(Tensor input, Tensor other) -> Tensor out
+TP_API Storage vdot(const Storage& input, const Storage& other);
+TP_API TensorRef vdot(const TensorRef& input, const TensorRef& other);
+
+// vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
+TP_API Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim);
+TP_API TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim);
 
 }  // namespace tp::ops

@@ -13,8 +13,10 @@ namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(logical);
 enum : int {
   kBitwiseAnd,
+  kBitwiseLeftShift,
   kBitwiseNot,
   kBitwiseOr,
+  kBitwiseRightShift,
   kBitwiseXor,
   kLogicalAnd,
   kLogicalNot,
@@ -50,6 +52,35 @@ TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const 
     wiring::finish_inplace(out_, nullptr);
   } else {
     wiring::write_out(kBitwiseAndSchema, out_, bitwise_and(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
+// bitwise_left_shift(Tensor input, Tensor other) -> Tensor out
+//   out = input << other
+
+namespace {
+constexpr OpSchema kBitwiseLeftShiftSchema{"bitwise_left_shift",
+    "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kBitwiseLeftShiftSpec{&kBitwiseLeftShiftSchema, 2};
+}  // namespace
+
+Storage bitwise_left_shift(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], {&input, &other});
+}
+TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
+  return out;
+}
+TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(kBitwiseLeftShiftSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kBitwiseLeftShiftSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], out_->storage(), {&input->storage(),
+        &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kBitwiseLeftShiftSchema, out_, bitwise_left_shift(input->storage(), other->storage()));
   }
   return out_;
 }
@@ -106,6 +137,35 @@ TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const T
     wiring::finish_inplace(out_, nullptr);
   } else {
     wiring::write_out(kBitwiseOrSchema, out_, bitwise_or(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
+// bitwise_right_shift(Tensor input, Tensor other) -> Tensor out
+//   out = input >> other
+
+namespace {
+constexpr OpSchema kBitwiseRightShiftSchema{"bitwise_right_shift",
+    "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kBitwiseRightShiftSpec{&kBitwiseRightShiftSchema, 2};
+}  // namespace
+
+Storage bitwise_right_shift(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], {&input, &other});
+}
+TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
+  TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
+  return out;
+}
+TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  wiring::check_out(kBitwiseRightShiftSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kBitwiseRightShiftSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], out_->storage(), {&input->storage(),
+        &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kBitwiseRightShiftSchema, out_, bitwise_right_shift(input->storage(), other->storage()));
   }
   return out_;
 }

@@ -10,6 +10,11 @@ TP_API Storage bitwise_and(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_and(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// bitwise_left_shift(Tensor input, Tensor other) -> Tensor out
+TP_API Storage bitwise_left_shift(const Storage& input, const Storage& other);
+TP_API TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
 // bitwise_not(Tensor input) -> Tensor out
 TP_API Storage bitwise_not(const Storage& input);
 TP_API TensorRef bitwise_not(const TensorRef& input);
@@ -19,6 +24,11 @@ TP_API TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_);
 TP_API Storage bitwise_or(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_or(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// bitwise_right_shift(Tensor input, Tensor other) -> Tensor out
+TP_API Storage bitwise_right_shift(const Storage& input, const Storage& other);
+TP_API TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // bitwise_xor(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_xor(const Storage& input, const Storage& other);

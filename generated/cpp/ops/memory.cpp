@@ -11,6 +11,7 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
@@ -236,6 +237,26 @@ GraphGradVec CopyBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out
+//   out = empty(shape(input), dtype=dtype_or(dtype, input))
+
+namespace {
+constexpr OpSchema kEmptyLikeSchema{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V empty_like_compose(const V& input, std::optional<Dtype> dtype) {
+  return lift<V>(make_empty(shape(input), dtype_or(dtype, input)));
+}
+}  // namespace
+
+Storage empty_like(const Storage& input, std::optional<Dtype> dtype) {
+  return empty_like_compose<Storage>(input, dtype);
+}
+TensorRef empty_like(const TensorRef& input, std::optional<Dtype> dtype) {
+  return empty_like_compose<TensorRef>(input, dtype);
+}
+
 // fill(Tensor input, Tensor value) -> Tensor out
 //   d input: zero
 //   vjp value = sum(g)
@@ -330,6 +351,66 @@ Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<
 }
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   return full_like_compose<TensorRef>(input, fill_value, dtype);
+}
+
+// new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
+//   out = full(size, fill_value, dtype=dtype_or(dtype, input))
+
+namespace {
+constexpr OpSchema kNewFullSchema{"new_full",
+    "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V new_full_compose(const V& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  return full<V>(size, fill_value, dtype_or(dtype, input));
+}
+}  // namespace
+
+Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  return new_full_compose<Storage>(input, size, fill_value, dtype);
+}
+TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  return new_full_compose<TensorRef>(input, size, fill_value, dtype);
+}
+
+// new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out
+//   out = ones(size, dtype=dtype_or(dtype, input))
+
+namespace {
+constexpr OpSchema kNewOnesSchema{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V new_ones_compose(const V& input, const Dims& size, std::optional<Dtype> dtype) {
+  return ones<V>(size, dtype_or(dtype, input));
+}
+}  // namespace
+
+Storage new_ones(const Storage& input, const Dims& size, std::optional<Dtype> dtype) {
+  return new_ones_compose<Storage>(input, size, dtype);
+}
+TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  return new_ones_compose<TensorRef>(input, size, dtype);
+}
+
+// new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out
+//   out = zeros(size, dtype=dtype_or(dtype, input))
+
+namespace {
+constexpr OpSchema kNewZerosSchema{"new_zeros",
+    "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V new_zeros_compose(const V& input, const Dims& size, std::optional<Dtype> dtype) {
+  return zeros<V>(size, dtype_or(dtype, input));
+}
+}  // namespace
+
+Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> dtype) {
+  return new_zeros_compose<Storage>(input, size, dtype);
+}
+TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  return new_zeros_compose<TensorRef>(input, size, dtype);
 }
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out

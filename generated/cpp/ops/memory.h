@@ -96,6 +96,10 @@ TP_API Storage copy(const Storage& input, const Storage& src);
 TP_API TensorRef copy(const TensorRef& input, const TensorRef& src);
 TP_API TensorRef copy_(const TensorRef& input, const TensorRef& src);
 
+// empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out
+TP_API Storage empty_like(const Storage& input, std::optional<Dtype> dtype);
+TP_API TensorRef empty_like(const TensorRef& input, std::optional<Dtype> dtype);
+
 // fill(Tensor input, Tensor value) -> Tensor out
 TP_API Storage fill(const Storage& input, const Storage& value);
 TP_API TensorRef fill(const TensorRef& input, const TensorRef& value);
@@ -104,6 +108,19 @@ TP_API TensorRef fill_(const TensorRef& input, const TensorRef& value);
 // full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype);
+
+// new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
+TP_API Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
+TP_API TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value,
+    std::optional<Dtype> dtype);
+
+// new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out
+TP_API Storage new_ones(const Storage& input, const Dims& size, std::optional<Dtype> dtype);
+TP_API TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype);
+
+// new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out
+TP_API Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> dtype);
+TP_API TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype);
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 TP_API Storage ones_like(const Storage& input, std::optional<Dtype> dtype);

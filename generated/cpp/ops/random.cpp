@@ -11,8 +11,16 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage div(const Storage& input, const Storage& other);
+TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage log1p(const Storage& input);
+TensorRef log1p(const TensorRef& input);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
 
 // bernoulli(Tensor input, *, generator? generator=None) -> Tensor out
 
@@ -27,6 +35,37 @@ Storage bernoulli(const Storage& input, Generator* generator) {
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
   return out;
+}
+
+// exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out
+//   out = -log1p(-rand_like(input, generator=generator)) / lambd
+
+namespace {
+constexpr OpSchema kExponentialSchema{"exponential",
+    "exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V exponential_compose(const V& input, double lambd, Generator* generator) {
+  return div(neg(log1p(neg(rand_like(input, generator, std::nullopt)))), number<V>(Scalar(lambd)));
+}
+}  // namespace
+
+Storage exponential(const Storage& input, double lambd, Generator* generator) {
+  return exponential_compose<Storage>(input, lambd, generator);
+}
+TensorRef exponential(const TensorRef& input, double lambd, Generator* generator) {
+  return exponential_compose<TensorRef>(input, lambd, generator);
+}
+TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
+  wiring::check_inplace(kExponentialSchema, input, false);
+  TensorRef result = exponential(input, lambd, generator);
+  if (wiring::records(input)) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("exponential_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
 }
 
 // multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out
@@ -108,6 +147,39 @@ GraphGradVec NativeDropoutBackward::apply_for_graph(std::span<const TensorRef> g
     grads[0] = fit(native_dropout_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), p_), input_shape(0),
         input_dtype(0));
   return grads;
+}
+
+// normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
+//   out = randn_like(input, generator=generator) * std + mean
+
+namespace {
+constexpr OpSchema kNormalSchema{"normal",
+    "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V normal_compose(const V& input, double mean, double std, Generator* generator) {
+  return add(mul(randn_like(input, generator, std::nullopt), number<V>(Scalar(std))), number<V>(Scalar(mean)),
+      Scalar(1));
+}
+}  // namespace
+
+Storage normal(const Storage& input, double mean, double std, Generator* generator) {
+  return normal_compose<Storage>(input, mean, std, generator);
+}
+TensorRef normal(const TensorRef& input, double mean, double std, Generator* generator) {
+  return normal_compose<TensorRef>(input, mean, std, generator);
+}
+TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
+  wiring::check_inplace(kNormalSchema, input, false);
+  TensorRef result = normal(input, mean, std, generator);
+  if (wiring::records(input)) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("normal_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
 }
 
 // rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
@@ -216,6 +288,39 @@ Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype>
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
   return out;
+}
+
+// uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out
+//   out = rand_like(input, generator=generator) * (high - low) + low
+
+namespace {
+constexpr OpSchema kUniformSchema{"uniform",
+    "uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V uniform_compose(const V& input, double low, double high, Generator* generator) {
+  return add(mul(rand_like(input, generator, std::nullopt), number<V>(Scalar(high - low))), number<V>(Scalar(low)),
+      Scalar(1));
+}
+}  // namespace
+
+Storage uniform(const Storage& input, double low, double high, Generator* generator) {
+  return uniform_compose<Storage>(input, low, high, generator);
+}
+TensorRef uniform(const TensorRef& input, double low, double high, Generator* generator) {
+  return uniform_compose<TensorRef>(input, low, high, generator);
+}
+TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
+  wiring::check_inplace(kUniformSchema, input, false);
+  TensorRef result = uniform(input, low, high, generator);
+  if (wiring::records(input)) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("uniform_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
 }
 
 }  // namespace ops

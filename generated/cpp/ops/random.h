@@ -29,6 +29,11 @@ class TP_API NativeDropoutBackward final : public FuncOp<NativeDropoutBackward, 
 TP_API Storage bernoulli(const Storage& input, Generator* generator);
 TP_API TensorRef bernoulli(const TensorRef& input, Generator* generator);
 
+// exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage exponential(const Storage& input, double lambd, Generator* generator);
+TP_API TensorRef exponential(const TensorRef& input, double lambd, Generator* generator);
+TP_API TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator);
+
 // multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out
 TP_API Storage multinomial(const Storage& input, std::int64_t num_samples, bool replacement, Generator* generator);
 TP_API TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator);
@@ -36,6 +41,11 @@ TP_API TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, b
 // native_dropout(Tensor input, float p, generator? generator) -> (Tensor out, Tensor mask)
 TP_API std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
 TP_API std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
+
+// normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage normal(const Storage& input, double mean, double std, Generator* generator);
+TP_API TensorRef normal(const TensorRef& input, double mean, double std, Generator* generator);
+TP_API TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator);
 
 // rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype);
@@ -66,5 +76,10 @@ TP_API TensorRef randn_like(const TensorRef& input, Generator* generator, std::o
 // randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
 TP_API TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
+
+// uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage uniform(const Storage& input, double low, double high, Generator* generator);
+TP_API TensorRef uniform(const TensorRef& input, double low, double high, Generator* generator);
+TP_API TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator);
 
 }  // namespace tp::ops

@@ -6,6 +6,7 @@
 #include "kernels/staging.h"
 #include "kernels/backward.h"
 #include "kernels/reduce.h"
+#include "kernels/search.h"
 
 namespace tp {
 
@@ -22,6 +23,10 @@ Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage isnan(const Storage& input);
+TensorRef isnan(const TensorRef& input);
+Storage logical_not(const Storage& input);
+TensorRef logical_not(const TensorRef& input);
 Storage maximum(const Storage& input, const Storage& other);
 TensorRef maximum(const TensorRef& input, const TensorRef& other);
 Storage minimum(const Storage& input, const Storage& other);
@@ -186,6 +191,29 @@ GraphGradVec AminBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
+//   min = amin(input, dims_of(dim), keepdim)
+//   max = amax(input, dims_of(dim), keepdim)
+
+namespace {
+constexpr OpSchema kAminmaxSchema{"aminmax",
+    "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> aminmax_compose(const V& input, std::optional<std::int64_t> dim, bool keepdim) {
+  const auto min = amin(input, dims_of(dim), keepdim);
+  const auto max = amax(input, dims_of(dim), keepdim);
+  return {min, max};
+}
+}  // namespace
+
+std::array<Storage, 2> aminmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
+  return aminmax_compose<Storage>(input, dim, keepdim);
+}
+std::array<TensorRef, 2> aminmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+  return aminmax_compose<TensorRef>(input, dim, keepdim);
+}
+
 // any(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
 
 namespace {
@@ -246,6 +274,75 @@ Storage count_nonzero(const Storage& input, const Dims& dim) {
 TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
   TensorRef out = wiring::wrap(count_nonzero(input->storage(), dim));
   return out;
+}
+
+// kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+//   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))
+//   saves: indices, dim, keepdim
+
+namespace {
+
+template <class V>
+V kthvalue_vjp_input(const V& g_values, const V& indices, const Shape& input_shape, std::int64_t dim, bool keepdim) {
+  return scatter_add(zeros<V>(input_shape, dtype(g_values)), dim, restore_dims(indices, input_shape, Dims{dim},
+      keepdim), restore_dims(g_values, input_shape, Dims{dim}, keepdim));
+}
+
+TensorRef kthvalue_tangent_input_values(const TensorRef& indices, const Shape& input_shape, std::int64_t dim,
+    bool keepdim, const TensorRef& t) {
+  return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
+}
+
+void kthvalue_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
+    bool keepdim) {
+  TensorRef sum_values;
+  if (wiring::tangent(input))
+    sum_values = plus(std::move(sum_values), kthvalue_tangent_input_values(wiring::primal(indices), input->sizes(),
+        dim, keepdim, wiring::tangent(input)));
+  wiring::set_tangent(values, as_tangent(std::move(sum_values), values));
+}
+}  // namespace
+
+std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64_t dim, bool keepdim) {
+  check_dtype(KthvalueBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::kthvalue(KthvalueBackward::schema_v1, input, k, dim, keepdim);
+}
+std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
+  std::array<Storage, 2> results = kthvalue(input->storage(), k, dim, keepdim);
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<KthvalueBackward>();
+    KthvalueBackward& back = *node;
+    back.set_output(values->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    back.keepdim_ = keepdim;
+    wiring::attach(values, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    kthvalue_set_tangent(values, indices, input, dim, keepdim);
+  return {values, indices};
+}
+GradVec KthvalueBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(kthvalue_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec KthvalueBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(kthvalue_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+        input_shape(0), input_dtype(0));
+  return grads;
 }
 
 // logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor out
@@ -488,6 +585,171 @@ GraphGradVec MeanBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// median(Tensor input) -> Tensor out
+//   out = median_all(input)
+
+namespace {
+constexpr OpSchema kMedianSchema{"median", "median(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V median_compose(const V& input) { return median_all(input); }
+}  // namespace
+
+Storage median(const Storage& input) { return median_compose<Storage>(input); }
+TensorRef median(const TensorRef& input) { return median_compose<TensorRef>(input); }
+
+// median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+//   result = median_dim(input, dim, keepdim)
+//   values = result[0]
+//   indices = result[1]
+
+namespace {
+constexpr OpSchema kMedian1Schema{"median",
+    "median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> median_1_compose(const V& input, std::int64_t dim, bool keepdim) {
+  const auto result = median_dim(input, dim, keepdim);
+  const auto values = std::get<0>(result);
+  const auto indices = std::get<1>(result);
+  return {values, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> median(const Storage& input, std::int64_t dim, bool keepdim) {
+  return median_1_compose<Storage>(input, dim, keepdim);
+}
+std::array<TensorRef, 2> median(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  return median_1_compose<TensorRef>(input, dim, keepdim);
+}
+
+// median_all(Tensor input) -> Tensor out
+//   vjp input = tie_share(g, input, out, (), False)
+//   saves: input, out
+
+namespace {
+
+template <class V>
+V median_all_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
+
+void median_all_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(median_all_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage median_all(const Storage& input) {
+  check_dtype(MedianAllBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::median(MedianAllBackward::schema_v1, input);
+}
+TensorRef median_all(const TensorRef& input) {
+  TensorRef out = wiring::wrap(median_all(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<MedianAllBackward>();
+    MedianAllBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    median_all_set_tangent(out, input);
+  return out;
+}
+GradVec MedianAllBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(median_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec MedianAllBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(median_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+//   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))
+//   saves: indices, dim, keepdim
+
+namespace {
+
+template <class V>
+V median_dim_vjp_input(const V& g_values, const V& indices, const Shape& input_shape, std::int64_t dim, bool keepdim) {
+  return scatter_add(zeros<V>(input_shape, dtype(g_values)), dim, restore_dims(indices, input_shape, Dims{dim},
+      keepdim), restore_dims(g_values, input_shape, Dims{dim}, keepdim));
+}
+
+TensorRef median_dim_tangent_input_values(const TensorRef& indices, const Shape& input_shape, std::int64_t dim,
+    bool keepdim, const TensorRef& t) {
+  return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
+}
+
+void median_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim, bool keepdim) {
+  TensorRef sum_values;
+  if (wiring::tangent(input))
+    sum_values = plus(std::move(sum_values), median_dim_tangent_input_values(wiring::primal(indices), input->sizes(),
+        dim, keepdim, wiring::tangent(input)));
+  wiring::set_tangent(values, as_tangent(std::move(sum_values), values));
+}
+}  // namespace
+
+std::array<Storage, 2> median_dim(const Storage& input, std::int64_t dim, bool keepdim) {
+  check_dtype(MedianDimBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::median_dim(MedianDimBackward::schema_v1, input, dim, keepdim);
+}
+std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  std::array<Storage, 2> results = median_dim(input->storage(), dim, keepdim);
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<MedianDimBackward>();
+    MedianDimBackward& back = *node;
+    back.set_output(values->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    back.keepdim_ = keepdim;
+    wiring::attach(values, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    median_dim_set_tangent(values, indices, input, dim, keepdim);
+  return {values, indices};
+}
+GradVec MedianDimBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(median_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec MedianDimBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(median_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // min(Tensor input) -> Tensor out
 //   out = amin(input)
 
@@ -608,6 +870,213 @@ GraphGradVec MinDimBackward::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
+// mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+//   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))
+//   saves: indices, dim, keepdim
+
+namespace {
+
+template <class V>
+V mode_vjp_input(const V& g_values, const V& indices, const Shape& input_shape, std::int64_t dim, bool keepdim) {
+  return scatter_add(zeros<V>(input_shape, dtype(g_values)), dim, restore_dims(indices, input_shape, Dims{dim},
+      keepdim), restore_dims(g_values, input_shape, Dims{dim}, keepdim));
+}
+
+TensorRef mode_tangent_input_values(const TensorRef& indices, const Shape& input_shape, std::int64_t dim, bool keepdim,
+    const TensorRef& t) {
+  return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
+}
+
+void mode_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
+    bool keepdim) {
+  TensorRef sum_values;
+  if (wiring::tangent(input))
+    sum_values = plus(std::move(sum_values), mode_tangent_input_values(wiring::primal(indices), input->sizes(), dim,
+        keepdim, wiring::tangent(input)));
+  wiring::set_tangent(values, as_tangent(std::move(sum_values), values));
+}
+}  // namespace
+
+std::array<Storage, 2> mode(const Storage& input, std::int64_t dim, bool keepdim) {
+  check_dtype(ModeBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::mode(ModeBackward::schema_v1, input, dim, keepdim);
+}
+std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  std::array<Storage, 2> results = mode(input->storage(), dim, keepdim);
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<ModeBackward>();
+    ModeBackward& back = *node;
+    back.set_output(values->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    back.keepdim_ = keepdim;
+    wiring::attach(values, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    mode_set_tangent(values, indices, input, dim, keepdim);
+  return {values, indices};
+}
+GradVec ModeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(mode_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ModeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(mode_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
+//   out = sum(where(isnan(input), 0, input), dim, keepdim) / sum(cast(logical_not(isnan(input)), dtype(input)), dim, keepdim)
+
+namespace {
+constexpr OpSchema kNanmeanSchema{"nanmean", "nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V nanmean_compose(const V& input, const Dims& dim, bool keepdim) {
+  return div(sum(where(isnan(input), number<V>(Scalar(std::int64_t(0))), input), dim, keepdim, std::nullopt),
+      sum(cast(logical_not(isnan(input)), dtype(input)), dim, keepdim, std::nullopt));
+}
+}  // namespace
+
+Storage nanmean(const Storage& input, const Dims& dim, bool keepdim) {
+  return nanmean_compose<Storage>(input, dim, keepdim);
+}
+TensorRef nanmean(const TensorRef& input, const Dims& dim, bool keepdim) {
+  return nanmean_compose<TensorRef>(input, dim, keepdim);
+}
+
+// nanmedian(Tensor input) -> Tensor out
+//   vjp input = tie_share(g, input, out, (), False)
+//   saves: input, out
+
+namespace {
+
+template <class V>
+V nanmedian_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
+
+void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(nanmedian_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage nanmedian(const Storage& input) {
+  check_dtype(NanmedianBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::nanmedian(NanmedianBackward::schema_v1, input);
+}
+TensorRef nanmedian(const TensorRef& input) {
+  TensorRef out = wiring::wrap(nanmedian(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NanmedianBackward>();
+    NanmedianBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    nanmedian_set_tangent(out, input);
+  return out;
+}
+GradVec NanmedianBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nanmedian_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NanmedianBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nanmedian_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   vjp input = where(isnan(input), 0, expand_reduced(g, shape(input), dim, keepdim))
+//   saves: input, dim, keepdim
+
+namespace {
+
+template <class V>
+V nansum_vjp_input(const V& g, const V& input, const Dims& dim, bool keepdim) {
+  return where(isnan(input), number<V>(Scalar(std::int64_t(0))), expand_reduced(g, shape(input), dim, keepdim));
+}
+
+void nansum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(nansum_vjp_input<TensorRef>(g, wiring::primal(input), dim, keepdim),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  check_dtype(NansumBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::nansum(NansumBackward::schema_v1, input, dim, keepdim, dtype);
+}
+TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(nansum(input->storage(), dim, keepdim, dtype));
+  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
+    auto node = make_node<NansumBackward>();
+    NansumBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    back.keepdim_ = keepdim;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    nansum_set_tangent(out, input, dim, keepdim);
+  return out;
+}
+GradVec NansumBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nansum_vjp_input<Storage>(g, saved(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nansum_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
 //   vjp input = prod_others(input, dim) * expand_reduced(g, shape(input), dims_of(dim), keepdim)
 //   saves: input, dim, keepdim
@@ -720,6 +1189,33 @@ Storage std(const Storage& input, const std::optional<Dims>& dim, bool unbiased,
 }
 TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return std_2_compose<TensorRef>(input, dim, unbiased, keepdim);
+}
+
+// std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
+//   std = std_over(input, dim, correction, keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kStdMeanSchema{"std_mean",
+    "std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)",
+    1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> std_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  const auto std = std_over(input, dim, correction, keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {std, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  return std_mean_compose<Storage>(input, dim, correction, keepdim);
+}
+std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  return std_mean_compose<TensorRef>(input, dim, correction, keepdim);
 }
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
@@ -941,6 +1437,54 @@ Storage var(const Storage& input, const std::optional<Dims>& dim, bool unbiased,
 }
 TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return var_2_compose<TensorRef>(input, dim, unbiased, keepdim);
+}
+
+// var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
+//   var = var_over(input, dim, correction, keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kVarMeanSchema{"var_mean",
+    "var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)",
+    1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> var_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  const auto var = var_over(input, dim, correction, keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {var, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  return var_mean_compose<Storage>(input, dim, correction, keepdim);
+}
+std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  return var_mean_compose<TensorRef>(input, dim, correction, keepdim);
+}
+
+// var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out
+//   out = mean(input, (), keepdim) if dim == None else mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kVarMeanMeanSchema{"var_mean_mean",
+    "var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V var_mean_mean_compose(const V& input, const std::optional<Dims>& dim, bool keepdim) {
+  return (!dim.has_value() ? mean(input, Dims{}, keepdim, std::nullopt) : mean(input, dim.value_or(Dims{}), keepdim,
+      std::nullopt));
+}
+}  // namespace
+
+Storage var_mean_mean(const Storage& input, const std::optional<Dims>& dim, bool keepdim) {
+  return var_mean_mean_compose<Storage>(input, dim, keepdim);
+}
+TensorRef var_mean_mean(const TensorRef& input, const std::optional<Dims>& dim, bool keepdim) {
+  return var_mean_mean_compose<TensorRef>(input, dim, keepdim);
 }
 
 // var_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out

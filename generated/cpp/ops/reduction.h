@@ -41,6 +41,28 @@ class TP_API AminBackward final : public FuncOp<AminBackward, 1, 2> {
   TP_NODE_DISPOSE(AminBackward)
 };
 
+// kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+class TP_API KthvalueBackward final : public FuncOp<KthvalueBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"kthvalue",
+      "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "KthvalueBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  KthvalueBackward() : FuncOp<KthvalueBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<KthvalueBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::int64_t dim_ = 0;
+  bool keepdim_ = false;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(KthvalueBackward)
+};
+
 // logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor out
 class TP_API LogsumexpBackward final : public FuncOp<LogsumexpBackward, 1, 2> {
  public:
@@ -98,6 +120,42 @@ class TP_API MeanBackward final : public FuncOp<MeanBackward, 1, 0> {
   TP_NODE_DISPOSE(MeanBackward)
 };
 
+// median_all(Tensor input) -> Tensor out
+class TP_API MedianAllBackward final : public FuncOp<MedianAllBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"median_all", "median_all(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "MedianAllBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(MedianAllBackward)
+};
+
+// median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+class TP_API MedianDimBackward final : public FuncOp<MedianDimBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"median_dim",
+      "median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "MedianDimBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  MedianDimBackward() : FuncOp<MedianDimBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MedianDimBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::int64_t dim_ = 0;
+  bool keepdim_ = false;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(MedianDimBackward)
+};
+
 // min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
 class TP_API MinDimBackward final : public FuncOp<MinDimBackward, 1, 1> {
  public:
@@ -117,6 +175,59 @@ class TP_API MinDimBackward final : public FuncOp<MinDimBackward, 1, 1> {
 
  protected:
   TP_NODE_DISPOSE(MinDimBackward)
+};
+
+// mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+class TP_API ModeBackward final : public FuncOp<ModeBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"mode",
+      "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ModeBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  ModeBackward() : FuncOp<ModeBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<ModeBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::int64_t dim_ = 0;
+  bool keepdim_ = false;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(ModeBackward)
+};
+
+// nanmedian(Tensor input) -> Tensor out
+class TP_API NanmedianBackward final : public FuncOp<NanmedianBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"nanmedian", "nanmedian(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NanmedianBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NanmedianBackward)
+};
+
+// nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+class TP_API NansumBackward final : public FuncOp<NansumBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"nansum",
+      "nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NansumBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  Dims dim_;
+  bool keepdim_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(NansumBackward)
 };
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
@@ -239,6 +350,10 @@ TP_API TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
 TP_API Storage amin(const Storage& input, const Dims& dim, bool keepdim);
 TP_API TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
 
+// aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
+TP_API std::array<Storage, 2> aminmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim);
+TP_API std::array<TensorRef, 2> aminmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim);
+
 // any(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
 TP_API Storage any(const Storage& input, const Dims& dim, bool keepdim);
 TP_API TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim);
@@ -254,6 +369,10 @@ TP_API TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim,
 // count_nonzero(Tensor input, int[] dim=()) -> Tensor<i64> out
 TP_API Storage count_nonzero(const Storage& input, const Dims& dim);
 TP_API TensorRef count_nonzero(const TensorRef& input, const Dims& dim);
+
+// kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim);
 
 // logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor out
 TP_API Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
@@ -279,6 +398,22 @@ TP_API std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim
 TP_API Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TP_API TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
+// median(Tensor input) -> Tensor out
+TP_API Storage median(const Storage& input);
+TP_API TensorRef median(const TensorRef& input);
+
+// median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> median(const Storage& input, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> median(const TensorRef& input, std::int64_t dim, bool keepdim);
+
+// median_all(Tensor input) -> Tensor out
+TP_API Storage median_all(const Storage& input);
+TP_API TensorRef median_all(const TensorRef& input);
+
+// median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> median_dim(const Storage& input, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim);
+
 // min(Tensor input) -> Tensor out
 TP_API Storage min(const Storage& input);
 TP_API TensorRef min(const TensorRef& input);
@@ -294,6 +429,22 @@ TP_API TensorRef min(const TensorRef& input, const TensorRef& other);
 // min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
 TP_API std::array<Storage, 2> min_dim(const Storage& input, std::int64_t dim, bool keepdim);
 TP_API std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool keepdim);
+
+// mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> mode(const Storage& input, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool keepdim);
+
+// nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
+TP_API Storage nanmean(const Storage& input, const Dims& dim, bool keepdim);
+TP_API TensorRef nanmean(const TensorRef& input, const Dims& dim, bool keepdim);
+
+// nanmedian(Tensor input) -> Tensor out
+TP_API Storage nanmedian(const Storage& input);
+TP_API TensorRef nanmedian(const TensorRef& input);
+
+// nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TP_API TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
 TP_API Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
@@ -311,6 +462,12 @@ TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, con
 // std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 TP_API Storage std(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
+
+// std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
+TP_API std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim);
+TP_API std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim,
+    const Scalar& correction, bool keepdim);
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
 TP_API Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
@@ -336,6 +493,16 @@ TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, con
 // var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
 TP_API Storage var(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
+
+// var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
+TP_API std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim);
+TP_API std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim,
+    const Scalar& correction, bool keepdim);
+
+// var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out
+TP_API Storage var_mean_mean(const Storage& input, const std::optional<Dims>& dim, bool keepdim);
+TP_API TensorRef var_mean_mean(const TensorRef& input, const std::optional<Dims>& dim, bool keepdim);
 
 // var_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
 TP_API Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);

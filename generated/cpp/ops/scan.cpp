@@ -15,6 +15,141 @@ Storage cumprod_backward(const Storage& grad, const Storage& input, std::int64_t
 TensorRef cumprod_backward(const TensorRef& grad, const TensorRef& input, std::int64_t dim);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage logcumsumexp_backward(const Storage& grad, const Storage& input, const Storage& output, std::int64_t dim);
+TensorRef logcumsumexp_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output,
+    std::int64_t dim);
+Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
+TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
+
+// cummax(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+//   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)
+//   saves: indices, dim
+
+namespace {
+
+template <class V>
+V cummax_vjp_input(const V& g_values, const V& indices, const Shape& input_shape, std::int64_t dim) {
+  return scatter_add(zeros<V>(input_shape, dtype(g_values)), dim, indices, g_values);
+}
+
+TensorRef cummax_tangent_input_values(const TensorRef& indices, std::int64_t dim, const TensorRef& t) {
+  return gather(t, dim, indices);
+}
+
+void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+  TensorRef sum_values;
+  if (wiring::tangent(input))
+    sum_values = plus(std::move(sum_values), cummax_tangent_input_values(wiring::primal(indices), dim,
+        wiring::tangent(input)));
+  wiring::set_tangent(values, as_tangent(std::move(sum_values), values));
+}
+}  // namespace
+
+std::array<Storage, 2> cummax(const Storage& input, std::int64_t dim) {
+  check_dtype(CummaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::cummax(CummaxBackward::schema_v1, input, dim);
+}
+std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim) {
+  std::array<Storage, 2> results = cummax(input->storage(), dim);
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<CummaxBackward>();
+    CummaxBackward& back = *node;
+    back.set_output(values->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    wiring::attach(values, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    cummax_set_tangent(values, indices, input, dim);
+  return {values, indices};
+}
+GradVec CummaxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cummax_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CummaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cummax_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// cummin(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+//   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)
+//   saves: indices, dim
+
+namespace {
+
+template <class V>
+V cummin_vjp_input(const V& g_values, const V& indices, const Shape& input_shape, std::int64_t dim) {
+  return scatter_add(zeros<V>(input_shape, dtype(g_values)), dim, indices, g_values);
+}
+
+TensorRef cummin_tangent_input_values(const TensorRef& indices, std::int64_t dim, const TensorRef& t) {
+  return gather(t, dim, indices);
+}
+
+void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+  TensorRef sum_values;
+  if (wiring::tangent(input))
+    sum_values = plus(std::move(sum_values), cummin_tangent_input_values(wiring::primal(indices), dim,
+        wiring::tangent(input)));
+  wiring::set_tangent(values, as_tangent(std::move(sum_values), values));
+}
+}  // namespace
+
+std::array<Storage, 2> cummin(const Storage& input, std::int64_t dim) {
+  check_dtype(CumminBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::cummin(CumminBackward::schema_v1, input, dim);
+}
+std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim) {
+  std::array<Storage, 2> results = cummin(input->storage(), dim);
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<CumminBackward>();
+    CumminBackward& back = *node;
+    back.set_output(values->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    wiring::attach(values, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    cummin_set_tangent(values, indices, input, dim);
+  return {values, indices};
+}
+GradVec CumminBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cummin_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CumminBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cummin_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
 
 // cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 //   vjp input = cumprod_backward(g, input, dim)
@@ -158,6 +293,67 @@ GraphGradVec CumsumBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(cumsum_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// logcumsumexp(Tensor input, int dim) -> Tensor out
+//   vjp input = logcumsumexp_backward(g, input, out, dim)
+//   saves: input, out, dim
+
+namespace {
+
+template <class V>
+V logcumsumexp_vjp_input(const V& g, const V& input, const V& out, std::int64_t dim) {
+  return logcumsumexp_backward(g, input, out, dim);
+}
+
+void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(logcumsumexp_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out),
+        dim), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage logcumsumexp(const Storage& input, std::int64_t dim) {
+  check_dtype(LogcumsumexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::logcumsumexp(LogcumsumexpBackward::schema_v1, input, dim);
+}
+TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
+  TensorRef out = wiring::wrap(logcumsumexp(input->storage(), dim));
+  if (wiring::records(input)) {
+    auto node = make_node<LogcumsumexpBackward>();
+    LogcumsumexpBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    logcumsumexp_set_tangent(out, input, dim);
+  return out;
+}
+GradVec LogcumsumexpBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(logcumsumexp_vjp_input<Storage>(g, saved(0), saved(1), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LogcumsumexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(logcumsumexp_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 

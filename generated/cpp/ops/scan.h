@@ -5,6 +5,46 @@
 
 namespace tp::ops {
 
+// cummax(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+class TP_API CummaxBackward final : public FuncOp<CummaxBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"cummax",
+      "cummax(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CummaxBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  CummaxBackward() : FuncOp<CummaxBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CummaxBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::int64_t dim_ = 0;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(CummaxBackward)
+};
+
+// cummin(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+class TP_API CumminBackward final : public FuncOp<CumminBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"cummin",
+      "cummin(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CumminBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  CumminBackward() : FuncOp<CumminBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CumminBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::int64_t dim_ = 0;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(CumminBackward)
+};
+
 // cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 class TP_API CumprodBackward final : public FuncOp<CumprodBackward, 1, 1> {
  public:
@@ -39,6 +79,31 @@ class TP_API CumsumBackward final : public FuncOp<CumsumBackward, 1, 0> {
   TP_NODE_DISPOSE(CumsumBackward)
 };
 
+// logcumsumexp(Tensor input, int dim) -> Tensor out
+class TP_API LogcumsumexpBackward final : public FuncOp<LogcumsumexpBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"logcumsumexp", "logcumsumexp(Tensor input, int dim) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "LogcumsumexpBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LogcumsumexpBackward)
+};
+
+// cummax(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> cummax(const Storage& input, std::int64_t dim);
+TP_API std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim);
+
+// cummin(Tensor input, int dim) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> cummin(const Storage& input, std::int64_t dim);
+TP_API std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim);
+
 // cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 TP_API Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
@@ -48,5 +113,9 @@ TP_API TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optiona
 TP_API Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+
+// logcumsumexp(Tensor input, int dim) -> Tensor out
+TP_API Storage logcumsumexp(const Storage& input, std::int64_t dim);
+TP_API TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim);
 
 }  // namespace tp::ops

@@ -37,6 +37,19 @@ TensorRef argsort(const TensorRef& input, std::int64_t dim, bool descending, boo
   return argsort_compose<TensorRef>(input, dim, descending, stable);
 }
 
+// msort(Tensor input) -> Tensor out
+//   out = sort(input, 0)[0]
+
+namespace {
+constexpr OpSchema kMsortSchema{"msort", "msort(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V msort_compose(const V& input) { return std::get<0>(sort(input, std::int64_t(0), false, false)); }
+}  // namespace
+
+Storage msort(const Storage& input) { return msort_compose<Storage>(input); }
+TensorRef msort(const TensorRef& input) { return msort_compose<TensorRef>(input); }
+
 // sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor values, Tensor<i64> indices)
 //   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)
 //   saves: indices, dim

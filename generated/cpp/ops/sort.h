@@ -49,6 +49,10 @@ class TP_API TopkBackward final : public FuncOp<TopkBackward, 1, 1> {
 TP_API Storage argsort(const Storage& input, std::int64_t dim, bool descending, bool stable);
 TP_API TensorRef argsort(const TensorRef& input, std::int64_t dim, bool descending, bool stable);
 
+// msort(Tensor input) -> Tensor out
+TP_API Storage msort(const Storage& input);
+TP_API TensorRef msort(const TensorRef& input);
+
 // sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor values, Tensor<i64> indices)
 TP_API std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descending, bool stable);
 TP_API std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable);

@@ -27,17 +27,27 @@ enum : int {
   kAtanh,
   kAtanhVjpInput,
   kCeil,
+  kCelu,
+  kCeluVjpInput,
   kConj,
   kCos,
   kCosVjpInput,
   kCosh,
   kCoshVjpInput,
+  kDeg2rad,
+  kDeg2radVjpInput,
+  kDigamma,
+  kDigammaVjpInput,
   kElu,
   kEluVjpInput,
+  kEntr,
+  kEntrVjpInput,
   kErf,
   kErfVjpInput,
   kErfc,
   kErfcVjpInput,
+  kErfinv,
+  kErfinvVjpInput,
   kExp,
   kExpVjpInput,
   kExp2,
@@ -50,12 +60,26 @@ enum : int {
   kGeluErfVjpInput,
   kGeluTanh,
   kGeluTanhVjpInput,
+  kHardshrink,
+  kHardshrinkVjpInput,
+  kHardsigmoid,
+  kHardsigmoidVjpInput,
   kHardswish,
   kHardswishVjpInput,
+  kHardtanh,
+  kHardtanhVjpInput,
+  kI0,
+  kI0VjpInput,
+  kI0e,
+  kI0eVjpInput,
+  kI1,
+  kI1VjpInput,
+  kI1e,
+  kI1eVjpInput,
   kLeakyRelu,
   kLeakyReluVjpInput,
-  kLog,
-  kLogVjpInput,
+  kLgamma,
+  kLgammaVjpInput,
 };
 }  // namespace
 
@@ -68,18 +92,26 @@ Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage log(const Storage& input);
+TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage polygamma(std::int64_t n, const Storage& input);
+TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage rsqrt(const Storage& input);
@@ -792,6 +824,70 @@ GraphGradVec CeilBackward::apply_for_graph(std::span<const TensorRef>) {
   return grads;
 }
 
+// celu(Tensor input, float alpha=1.0) -> Tensor out
+//   out = where(input > 0, input, alpha * expm1(input / alpha))
+//   d input = where(input > 0, 1, exp(input / alpha))
+//   saves: input, alpha
+
+namespace {
+constexpr ElementwiseSpec kCeluSpec{&CeluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kCeluVjpInputSpec{&CeluBackward::schema_v1, 2};
+
+TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), g);
+}
+
+TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
+}
+
+void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), celu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage celu(const Storage& input, double alpha) {
+  check_dtype(CeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kCeluSpec, loops[kCelu], {&input}, {alpha});
+}
+TensorRef celu(const TensorRef& input, double alpha) {
+  TensorRef out = wiring::wrap(celu(input->storage(), alpha));
+  if (wiring::records(input)) {
+    auto node = make_node<CeluBackward>();
+    CeluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    celu_set_tangent(out, input, alpha);
+  return out;
+}
+GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, &saved(0)}, {alpha_}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(celu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // conj(Tensor input) -> Tensor out
 //   out = conj(input)
 //   vjp input = conj(g)
@@ -1007,6 +1103,176 @@ GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// deg2rad(Tensor input) -> Tensor out
+//   out = input * 0.017453292519943295
+//   d input = 0.017453292519943295
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
+
+TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
+
+TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
+
+void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
+TensorRef deg2rad(const TensorRef& input) {
+  TensorRef out = wiring::wrap(deg2rad(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    deg2rad_set_tangent(out, input);
+  return out;
+}
+TensorRef deg2rad_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(deg2rad(input));
+  Ref<Deg2radBackward> node;
+  if (record) {
+    node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Deg2radBackward::schema_v1, out_, deg2rad(input->storage()));
+  }
+  return out_;
+}
+GradVec Deg2radBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// digamma(Tensor input) -> Tensor out
+//   out = digamma(input)
+//   d input = polygamma(1, input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
+
+TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(polygamma(std::int64_t(1), input), g);
+}
+
+TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(polygamma(std::int64_t(1), input), t);
+}
+
+void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
+TensorRef digamma(const TensorRef& input) {
+  TensorRef out = wiring::wrap(digamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    digamma_set_tangent(out, input);
+  return out;
+}
+TensorRef digamma_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(DigammaBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(digamma(input));
+  Ref<DigammaBackward> node;
+  if (record) {
+    node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDigammaSpec, loops[kDigamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(DigammaBackward::schema_v1, out_, digamma(input->storage()));
+  }
+  return out_;
+}
+GradVec DigammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // elu(Tensor input, float alpha=1.0) -> Tensor out
 //   out = where(input > 0, input, alpha * expm1(input))
 //   d input = where(input > 0, 1, exp(input) * alpha)
@@ -1068,6 +1334,64 @@ GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// entr(Tensor input) -> Tensor out
+//   out = entr(input)
+//   d input = -log(input) - 1
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
+
+TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+}
+
+TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
+TensorRef entr(const TensorRef& input) {
+  TensorRef out = wiring::wrap(entr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<EntrBackward>();
+    EntrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    entr_set_tangent(out, input);
+  return out;
+}
+GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1244,6 +1568,94 @@ GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfinv(Tensor input) -> Tensor out
+//   out = erfinv(input)
+//   d input = 0.886226925452758 * exp(out**2)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
+
+TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
+}
+
+TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
+}
+
+void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfinv_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
+TensorRef erfinv(const TensorRef& input) {
+  TensorRef out = wiring::wrap(erfinv(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    erfinv_set_tangent(out, input);
+  return out;
+}
+TensorRef erfinv_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(erfinv(input));
+  Ref<ErfinvBackward> node;
+  if (record) {
+    node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfinvSpec, loops[kErfinv], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfinvBackward::schema_v1, out_, erfinv(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfinvBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfinvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfinv_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1788,6 +2200,136 @@ GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_o
   return grads;
 }
 
+// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
+//   out = where(input >= -lambd and input <= lambd, 0, input)
+//   d input = where(input >= -lambd and input <= lambd, 0, 1)
+//   saves: input, lambd
+
+namespace {
+constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
+constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
+
+TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+}
+
+TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), t);
+}
+
+void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardshrink(const Storage& input, double lambd) {
+  return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
+}
+TensorRef hardshrink(const TensorRef& input, double lambd) {
+  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
+  if (wiring::records(input)) {
+    auto node = make_node<HardshrinkBackward>();
+    HardshrinkBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.lambd_ = lambd;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    hardshrink_set_tangent(out, input, lambd);
+  return out;
+}
+GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
+        {lambd_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardsigmoid(Tensor input) -> Tensor out
+//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
+
+TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+}
+
+TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
+}
+
+void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardsigmoid(const Storage& input) {
+  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
+}
+TensorRef hardsigmoid(const TensorRef& input) {
+  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    hardsigmoid_set_tangent(out, input);
+  return out;
+}
+GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // hardswish(Tensor input) -> Tensor out
 //   out = input * clamp(input + 3, 0, 6) / 6
 //   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
@@ -1861,6 +2403,341 @@ GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_
   return grads;
 }
 
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
+//   saves: input, min_val, max_val
+
+namespace {
+constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
+
+TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardtanh(const Storage& input, double min_val, double max_val) {
+  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
+}
+TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
+  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
+  if (wiring::records(input)) {
+    auto node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    hardtanh_set_tangent(out, input, min_val, max_val);
+  return out;
+}
+GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
+        max_val_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
+
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
+
+void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
+TensorRef i0(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    i0_set_tangent(out, input);
+  return out;
+}
+TensorRef i0_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(I0Backward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(i0(input));
+  Ref<I0Backward> node;
+  if (record) {
+    node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(I0Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
+  }
+  return out_;
+}
+GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0e(Tensor input) -> Tensor out
+//   out = i0e(input)
+//   d input = i1e(input) - sgn(input) * i0e(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
+
+TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
+}
+
+TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
+}
+
+void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
+TensorRef i0e(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i0e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0eBackward>();
+    I0eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    i0e_set_tangent(out, input);
+  return out;
+}
+GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
+
+TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
+}
+
+void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
+TensorRef i1(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1Backward>();
+    I1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    i1_set_tangent(out, input);
+  return out;
+}
+GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1e(Tensor input) -> Tensor out
+//   out = i1e(input)
+//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
+
+TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), g);
+}
+
+TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), t);
+}
+
+void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
+TensorRef i1e(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i1e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1eBackward>();
+    I1eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    i1e_set_tangent(out, input);
+  return out;
+}
+GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
 //   out = where(input > 0, input, negative_slope * input)
 //   d input = where(input > 0, 1, negative_slope)
@@ -1925,91 +2802,87 @@ GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_
   return grads;
 }
 
-// log(Tensor input) -> Tensor out
-//   out = log(input)
-//   d input = 1 / input
+// lgamma(Tensor input) -> Tensor out
+//   out = lgamma(input)
+//   d input = digamma(input)
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
+constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
 
-TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
-}
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
 
-TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
-}
+TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
 
-void log_set_tangent(const TensorRef& out, const TensorRef& input) {
+void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
-TensorRef log(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log(input->storage()));
+Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
+TensorRef lgamma(const TensorRef& input) {
+  TensorRef out = wiring::wrap(lgamma(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<LogBackward>();
-    LogBackward& back = *node;
+    auto node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
+    lgamma_set_tangent(out, input);
   return out;
 }
-TensorRef log_(const TensorRef& input) {
+TensorRef lgamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(LogBackward::schema_v1, input, record);
+  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log(input));
-  Ref<LogBackward> node;
+    tangent = wiring::tangent(lgamma(input));
+  Ref<LgammaBackward> node;
   if (record) {
-    node = make_node<LogBackward>();
-    LogBackward& back = *node;
+    node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
     back.save(0, wiring::wrap(copy_of(input->storage())));
   }
-  kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(LogBackward::schema_v1, out_, {&input});
+TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogSpec, loops[kLog], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(LogBackward::schema_v1, out_, log(input->storage()));
+    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
   }
   return out_;
 }
-GradVec LogBackward::apply(std::span<Storage> grad_outputs) {
+GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &saved(0)}), input_shape(0),
+    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
         input_dtype(0));
   return grads;
 }
-GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -12,25 +12,41 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kLog,
+  kLogVjpInput,
   kLog10,
   kLog10VjpInput,
   kLog1p,
   kLog1pVjpInput,
   kLog2,
   kLog2VjpInput,
+  kLogNdtr,
+  kLogNdtrVjpInput,
+  kLogit,
+  kLogitVjpInput,
   kLogsigmoid,
   kLogsigmoidVjpInput,
   kMish,
   kMishVjpInput,
+  kNdtr,
+  kNdtrVjpInput,
   kNeg,
   kNegVjpInput,
+  kPolygammaOf,
+  kPolygammaOfVjpInput,
+  kRad2deg,
+  kRad2degVjpInput,
   kReciprocal,
   kReciprocalVjpInput,
   kRelu,
   kReluVjpInput,
+  kRelu6,
+  kRelu6VjpInput,
   kRound,
   kRsqrt,
   kRsqrtVjpInput,
+  kSelu,
+  kSeluVjpInput,
   kSgn,
   kSigmoid,
   kSigmoidVjpInput,
@@ -45,6 +61,10 @@ enum : int {
   kSinhVjpInput,
   kSoftplus,
   kSoftplusVjpInput,
+  kSoftshrink,
+  kSoftshrinkVjpInput,
+  kSoftsign,
+  kSoftsignVjpInput,
   kSqrt,
   kSqrtVjpInput,
   kSquare,
@@ -53,6 +73,10 @@ enum : int {
   kTanVjpInput,
   kTanh,
   kTanhVjpInput,
+  kTanhshrink,
+  kTanhshrinkVjpInput,
+  kThreshold,
+  kThresholdVjpInput,
   kTrunc,
 };
 }  // namespace
@@ -64,20 +88,32 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage clamp(const Storage& input, const Storage& min, const Storage& max);
+TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
 Storage cosh(const Storage& input);
 TensorRef cosh(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage exp(const Storage& input);
+TensorRef exp(const TensorRef& input);
+Storage ge(const Storage& input, const Storage& other);
+TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage logaddexp(const Storage& input, const Storage& other);
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage polygamma(std::int64_t n, const Storage& input);
+TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
@@ -90,6 +126,94 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// log(Tensor input) -> Tensor out
+//   out = log(input)
+//   d input = 1 / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
+
+TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
+}
+
+TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
+}
+
+void log_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
+TensorRef log(const TensorRef& input) {
+  TensorRef out = wiring::wrap(log(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LogBackward>();
+    LogBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    log_set_tangent(out, input);
+  return out;
+}
+TensorRef log_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LogBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(log(input));
+  Ref<LogBackward> node;
+  if (record) {
+    node = make_node<LogBackward>();
+    LogBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(LogBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLogSpec, loops[kLog], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LogBackward::schema_v1, out_, log(input->storage()));
+  }
+  return out_;
+}
+GradVec LogBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // log10(Tensor input) -> Tensor out
 //   out = log10(input)
@@ -357,6 +481,160 @@ GraphGradVec Log2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// log_ndtr(Tensor input) -> Tensor out
+//   out = log_ndtr(input)
+//   d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
+
+TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
+      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
+}
+
+TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
+      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
+}
+
+void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), log_ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
+TensorRef log_ndtr(const TensorRef& input) {
+  TensorRef out = wiring::wrap(log_ndtr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LogNdtrBackward>();
+    LogNdtrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    log_ndtr_set_tangent(out, input);
+  return out;
+}
+GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// logit(Tensor input, float? eps=None) -> Tensor out
+//   out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
+//   d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))
+//   saves: input, eps
+
+namespace {
+constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
+
+TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
+  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
+      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
+      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
+      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
+      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
+      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
+      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
+      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
+      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
+}
+
+TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps, const TensorRef& t) {
+  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
+      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
+      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
+      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
+      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
+      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
+      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
+      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
+      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
+}
+
+void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), logit_tangent_input(wiring::primal(input), eps, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage logit(const Storage& input, std::optional<double> eps) {
+  return kernels::elementwise(kLogitSpec, loops[kLogit], {&input}, {eps.value_or(0), eps.has_value(),
+      !eps.has_value()});
+}
+TensorRef logit(const TensorRef& input, std::optional<double> eps) {
+  TensorRef out = wiring::wrap(logit(input->storage(), eps));
+  if (wiring::records(input)) {
+    auto node = make_node<LogitBackward>();
+    LogitBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.eps_ = eps;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    logit_set_tangent(out, input, eps);
+  return out;
+}
+TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
+  wiring::check_out(LogitBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLogitSpec, loops[kLogit], out_->storage(), {&input->storage()}, {eps.value_or(0),
+        eps.has_value(), !eps.has_value()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LogitBackward::schema_v1, out_, logit(input->storage(), eps));
+  }
+  return out_;
+}
+GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {eps_.value_or(0),
+        eps_.has_value(), !eps_.has_value()}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(logit_vjp_input(g, saved_tensor(0), eps_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // logsigmoid(Tensor input) -> Tensor out
 //   out = log_sigmoid(input)
 //   d input = sigmoid(-input)
@@ -483,6 +761,66 @@ GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// ndtr(Tensor input) -> Tensor out
+//   out = ndtr(input)
+//   d input = 0.3989422804014327 * exp(-0.5 * input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
+
+TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
+      square(input)))), g);
+}
+
+TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
+      square(input)))), t);
+}
+
+void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
+TensorRef ndtr(const TensorRef& input) {
+  TensorRef out = wiring::wrap(ndtr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NdtrBackward>();
+    NdtrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    ndtr_set_tangent(out, input);
+  return out;
+}
+GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // neg(Tensor input) -> Tensor out
 //   out = -input
 //   d input = -1
@@ -561,6 +899,149 @@ GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// polygamma_of(Tensor input, int order) -> Tensor out
+//   out = polygamma(order, input)
+//   d input = polygamma(order + 1, input)
+//   saves: input, order
+
+namespace {
+constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
+
+TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+  return strong_mul(polygamma(order + std::int64_t(1), input), g);
+}
+
+TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
+  return strong_mul(polygamma(order + std::int64_t(1), input), t);
+}
+
+void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage polygamma_of(const Storage& input, std::int64_t order) {
+  return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
+}
+TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
+  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
+  if (wiring::records(input)) {
+    auto node = make_node<PolygammaOfBackward>();
+    PolygammaOfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.order_ = order;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    polygamma_of_set_tangent(out, input, order);
+  return out;
+}
+GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// rad2deg(Tensor input) -> Tensor out
+//   out = input * 57.29577951308232
+//   d input = 57.29577951308232
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
+
+TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
+
+TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
+
+void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
+TensorRef rad2deg(const TensorRef& input) {
+  TensorRef out = wiring::wrap(rad2deg(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Rad2degBackward>();
+    Rad2degBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    rad2deg_set_tangent(out, input);
+  return out;
+}
+TensorRef rad2deg_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(rad2deg(input));
+  Ref<Rad2degBackward> node;
+  if (record) {
+    node = make_node<Rad2degBackward>();
+    Rad2degBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Rad2degBackward::schema_v1, out_, rad2deg(input->storage()));
+  }
+  return out_;
+}
+GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -729,6 +1210,68 @@ GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// relu6(Tensor input) -> Tensor out
+//   out = where(input <= 0, 0, where(input >= 6, 6, input))
+//   d input = where(input <= 0, 0, where(input >= 6, 0, 1))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
+constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
+
+TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
+TensorRef relu6(const TensorRef& input) {
+  TensorRef out = wiring::wrap(relu6(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    relu6_set_tangent(out, input);
+  return out;
+}
+GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // round(Tensor input) -> Tensor out
 //   out = round(input)
 //   d input = 0
@@ -883,6 +1426,71 @@ GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// selu(Tensor input) -> Tensor out
+//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+//   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
+
+TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
+      g);
+}
+
+TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
+      t);
+}
+
+void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage selu(const Storage& input) {
+  check_dtype(SeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
+}
+TensorRef selu(const TensorRef& input) {
+  TensorRef out = wiring::wrap(selu(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    selu_set_tangent(out, input);
+  return out;
+}
+GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1535,6 +2143,137 @@ GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_o
   return grads;
 }
 
+// softshrink(Tensor input, float lambd=0.5) -> Tensor out
+//   out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+//   d input = where(input > lambd, 1, where(input < -lambd, 1, 0))
+//   saves: input, lambd
+
+namespace {
+constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
+
+TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
+      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+}
+
+TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
+      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(0))))), t);
+}
+
+void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage softshrink(const Storage& input, double lambd) {
+  check_dtype(SoftshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
+}
+TensorRef softshrink(const TensorRef& input, double lambd) {
+  TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
+  if (wiring::records(input)) {
+    auto node = make_node<SoftshrinkBackward>();
+    SoftshrinkBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.lambd_ = lambd;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    softshrink_set_tangent(out, input, lambd);
+  return out;
+}
+GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &saved(0)},
+        {lambd_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// softsign(Tensor input) -> Tensor out
+//   out = input / (1 + abs(input))
+//   d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
+
+TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
+      abs(input), Scalar(1)))), Scalar(1)), g);
+}
+
+TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
+      abs(input), Scalar(1)))), Scalar(1)), t);
+}
+
+void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage softsign(const Storage& input) {
+  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
+}
+TensorRef softsign(const TensorRef& input) {
+  TensorRef out = wiring::wrap(softsign(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SoftsignBackward>();
+    SoftsignBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    softsign_set_tangent(out, input);
+  return out;
+}
+GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SoftsignBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(softsign_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // sqrt(Tensor input) -> Tensor out
 //   out = sqrt(input)
 //   d input = 0.5 / out
@@ -1884,6 +2623,131 @@ GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// tanhshrink(Tensor input) -> Tensor out
+//   out = input - tanh(input)
+//   d input = tanh(input)**2
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
+
+TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(square(tanh(input)), g);
+}
+
+TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(square(tanh(input)), t);
+}
+
+void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage tanhshrink(const Storage& input) {
+  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
+}
+TensorRef tanhshrink(const TensorRef& input) {
+  TensorRef out = wiring::wrap(tanhshrink(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<TanhshrinkBackward>();
+    TanhshrinkBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tanhshrink_set_tangent(out, input);
+  return out;
+}
+GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// threshold(Tensor input, float threshold, float value) -> Tensor out
+//   out = where(input > threshold, input, value)
+//   d input = where(input > threshold, 1, 0)
+//   saves: input, threshold
+
+namespace {
+constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
+
+TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
+      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+}
+
+TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
+      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
+}
+
+void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage threshold(const Storage& input, double threshold, double value) {
+  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
+}
+TensorRef threshold(const TensorRef& input, double threshold, double value) {
+  TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
+  if (wiring::records(input)) {
+    auto node = make_node<ThresholdBackward>();
+    ThresholdBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.threshold_ = threshold;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    threshold_set_tangent(out, input, threshold);
+  return out;
+}
+GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &saved(0)},
+        {threshold_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// log(Tensor input) -> Tensor out
+class TP_API LogBackward final : public FuncOp<LogBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log", "log(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LogBackward)
+};
+
 // log10(Tensor input) -> Tensor out
 class TP_API Log10Backward final : public FuncOp<Log10Backward, 1, 1> {
  public:
@@ -47,6 +61,37 @@ class TP_API Log2Backward final : public FuncOp<Log2Backward, 1, 1> {
   TP_NODE_DISPOSE(Log2Backward)
 };
 
+// log_ndtr(Tensor input) -> Tensor out
+class TP_API LogNdtrBackward final : public FuncOp<LogNdtrBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogNdtrBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LogNdtrBackward)
+};
+
+// logit(Tensor input, float? eps=None) -> Tensor out
+class TP_API LogitBackward final : public FuncOp<LogitBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "LogitBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::optional<double> eps_;
+
+ protected:
+  TP_NODE_DISPOSE(LogitBackward)
+};
+
 // logsigmoid(Tensor input) -> Tensor out
 class TP_API LogsigmoidBackward final : public FuncOp<LogsigmoidBackward, 1, 1> {
  public:
@@ -75,6 +120,20 @@ class TP_API MishBackward final : public FuncOp<MishBackward, 1, 1> {
   TP_NODE_DISPOSE(MishBackward)
 };
 
+// ndtr(Tensor input) -> Tensor out
+class TP_API NdtrBackward final : public FuncOp<NdtrBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"ndtr", "ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NdtrBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NdtrBackward)
+};
+
 // neg(Tensor input) -> Tensor out
 class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
  public:
@@ -87,6 +146,37 @@ class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
 
  protected:
   TP_NODE_DISPOSE(NegBackward)
+};
+
+// polygamma_of(Tensor input, int order) -> Tensor out
+class TP_API PolygammaOfBackward final : public FuncOp<PolygammaOfBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "PolygammaOfBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(PolygammaOfBackward)
+};
+
+// rad2deg(Tensor input) -> Tensor out
+class TP_API Rad2degBackward final : public FuncOp<Rad2degBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"rad2deg", "rad2deg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Rad2degBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Rad2degBackward)
 };
 
 // reciprocal(Tensor input) -> Tensor out
@@ -117,6 +207,20 @@ class TP_API ReluBackward final : public FuncOp<ReluBackward, 1, 1> {
   TP_NODE_DISPOSE(ReluBackward)
 };
 
+// relu6(Tensor input) -> Tensor out
+class TP_API Relu6Backward final : public FuncOp<Relu6Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"relu6", "relu6(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Relu6Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Relu6Backward)
+};
+
 // round(Tensor input) -> Tensor out
 class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
  public:
@@ -143,6 +247,20 @@ class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
 
  protected:
   TP_NODE_DISPOSE(RsqrtBackward)
+};
+
+// selu(Tensor input) -> Tensor out
+class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"selu", "selu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SeluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SeluBackward)
 };
 
 // sgn(Tensor input) -> Tensor out
@@ -261,6 +379,37 @@ class TP_API SoftplusBackward final : public FuncOp<SoftplusBackward, 1, 1> {
   TP_NODE_DISPOSE(SoftplusBackward)
 };
 
+// softshrink(Tensor input, float lambd=0.5) -> Tensor out
+class TP_API SoftshrinkBackward final : public FuncOp<SoftshrinkBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "SoftshrinkBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double lambd_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(SoftshrinkBackward)
+};
+
+// softsign(Tensor input) -> Tensor out
+class TP_API SoftsignBackward final : public FuncOp<SoftsignBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"softsign", "softsign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SoftsignBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SoftsignBackward)
+};
+
 // sqrt(Tensor input) -> Tensor out
 class TP_API SqrtBackward final : public FuncOp<SqrtBackward, 1, 1> {
  public:
@@ -317,6 +466,37 @@ class TP_API TanhBackward final : public FuncOp<TanhBackward, 1, 1> {
   TP_NODE_DISPOSE(TanhBackward)
 };
 
+// tanhshrink(Tensor input) -> Tensor out
+class TP_API TanhshrinkBackward final : public FuncOp<TanhshrinkBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "TanhshrinkBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(TanhshrinkBackward)
+};
+
+// threshold(Tensor input, float threshold, float value) -> Tensor out
+class TP_API ThresholdBackward final : public FuncOp<ThresholdBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"threshold",
+      "threshold(Tensor input, float threshold, float value) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ThresholdBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double threshold_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(ThresholdBackward)
+};
+
 // trunc(Tensor input) -> Tensor out
 class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
  public:
@@ -330,6 +510,12 @@ class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
  protected:
   TP_NODE_DISPOSE(TruncBackward)
 };
+
+// log(Tensor input) -> Tensor out
+TP_API Storage log(const Storage& input);
+TP_API TensorRef log(const TensorRef& input);
+TP_API TensorRef log_(const TensorRef& input);
+TP_API TensorRef log_out(const TensorRef& input, const TensorRef& out_);
 
 // log10(Tensor input) -> Tensor out
 TP_API Storage log10(const Storage& input);
@@ -349,6 +535,15 @@ TP_API TensorRef log2(const TensorRef& input);
 TP_API TensorRef log2_(const TensorRef& input);
 TP_API TensorRef log2_out(const TensorRef& input, const TensorRef& out_);
 
+// log_ndtr(Tensor input) -> Tensor out
+TP_API Storage log_ndtr(const Storage& input);
+TP_API TensorRef log_ndtr(const TensorRef& input);
+
+// logit(Tensor input, float? eps=None) -> Tensor out
+TP_API Storage logit(const Storage& input, std::optional<double> eps);
+TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
+
 // logsigmoid(Tensor input) -> Tensor out
 TP_API Storage logsigmoid(const Storage& input);
 TP_API TensorRef logsigmoid(const TensorRef& input);
@@ -357,11 +552,25 @@ TP_API TensorRef logsigmoid(const TensorRef& input);
 TP_API Storage mish(const Storage& input);
 TP_API TensorRef mish(const TensorRef& input);
 
+// ndtr(Tensor input) -> Tensor out
+TP_API Storage ndtr(const Storage& input);
+TP_API TensorRef ndtr(const TensorRef& input);
+
 // neg(Tensor input) -> Tensor out
 TP_API Storage neg(const Storage& input);
 TP_API TensorRef neg(const TensorRef& input);
 TP_API TensorRef neg_(const TensorRef& input);
 TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
+
+// polygamma_of(Tensor input, int order) -> Tensor out
+TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
+TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
+
+// rad2deg(Tensor input) -> Tensor out
+TP_API Storage rad2deg(const Storage& input);
+TP_API TensorRef rad2deg(const TensorRef& input);
+TP_API TensorRef rad2deg_(const TensorRef& input);
+TP_API TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_);
 
 // reciprocal(Tensor input) -> Tensor out
 TP_API Storage reciprocal(const Storage& input);
@@ -374,6 +583,10 @@ TP_API Storage relu(const Storage& input);
 TP_API TensorRef relu(const TensorRef& input);
 TP_API TensorRef relu_(const TensorRef& input);
 
+// relu6(Tensor input) -> Tensor out
+TP_API Storage relu6(const Storage& input);
+TP_API TensorRef relu6(const TensorRef& input);
+
 // round(Tensor input) -> Tensor out
 TP_API Storage round(const Storage& input);
 TP_API TensorRef round(const TensorRef& input);
@@ -385,6 +598,10 @@ TP_API Storage rsqrt(const Storage& input);
 TP_API TensorRef rsqrt(const TensorRef& input);
 TP_API TensorRef rsqrt_(const TensorRef& input);
 TP_API TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_);
+
+// selu(Tensor input) -> Tensor out
+TP_API Storage selu(const Storage& input);
+TP_API TensorRef selu(const TensorRef& input);
 
 // sgn(Tensor input) -> Tensor out
 TP_API Storage sgn(const Storage& input);
@@ -430,6 +647,14 @@ TP_API TensorRef sinh_out(const TensorRef& input, const TensorRef& out_);
 TP_API Storage softplus(const Storage& input, double beta, double threshold);
 TP_API TensorRef softplus(const TensorRef& input, double beta, double threshold);
 
+// softshrink(Tensor input, float lambd=0.5) -> Tensor out
+TP_API Storage softshrink(const Storage& input, double lambd);
+TP_API TensorRef softshrink(const TensorRef& input, double lambd);
+
+// softsign(Tensor input) -> Tensor out
+TP_API Storage softsign(const Storage& input);
+TP_API TensorRef softsign(const TensorRef& input);
+
 // sqrt(Tensor input) -> Tensor out
 TP_API Storage sqrt(const Storage& input);
 TP_API TensorRef sqrt(const TensorRef& input);
@@ -453,6 +678,14 @@ TP_API Storage tanh(const Storage& input);
 TP_API TensorRef tanh(const TensorRef& input);
 TP_API TensorRef tanh_(const TensorRef& input);
 TP_API TensorRef tanh_out(const TensorRef& input, const TensorRef& out_);
+
+// tanhshrink(Tensor input) -> Tensor out
+TP_API Storage tanhshrink(const Storage& input);
+TP_API TensorRef tanhshrink(const TensorRef& input);
+
+// threshold(Tensor input, float threshold, float value) -> Tensor out
+TP_API Storage threshold(const Storage& input, double threshold, double value);
+TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
 
 // trunc(Tensor input) -> Tensor out
 TP_API Storage trunc(const Storage& input);

@@ -32,6 +32,10 @@ TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t d
     std::optional<std::int64_t> end, std::int64_t step);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step);
+TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step);
 
 // as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor out
 //   vjp input = as_strided_backward(g, shape(input), size, stride, storage_offset)
@@ -728,6 +732,63 @@ GraphGradVec SplitBackward1::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
+// split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out
+//   vjp input = cat(g, dim)
+//   saves: dim
+
+namespace {
+
+template <class V>
+V split_with_sizes_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
+
+void split_with_sizes_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_sizes,
+    std::int64_t dim) {
+  const std::vector<TensorRef> t = split_with_sizes(wiring::tangent(input), split_sizes, dim);
+  for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
+}
+}  // namespace
+
+std::vector<Storage> split_with_sizes(const Storage& input, const Dims& split_sizes, std::int64_t dim) {
+  return kernels::split_with_sizes(SplitWithSizesBackward::schema_v1, input, split_sizes, dim);
+}
+std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& split_sizes, std::int64_t dim) {
+  std::vector<TensorRef> out;
+  for (Storage& s : split_with_sizes(input->storage(), split_sizes, dim))
+    out.push_back(view_or_wrap(input, std::move(s), "split_with_sizes", ViewKind::MultiOutput));
+  if (wiring::records(input)) {
+    auto node = make_node<SplitWithSizesBackward>(std::uint32_t(out.size()));
+    SplitWithSizesBackward& back = *node;
+    if (!out.empty()) back.set_output(out.front()->storage());
+    for (const TensorRef& t : out)
+      back.output_like_.push_back(Storage(BlockRef(), t->dtype(), t->sizes()));
+    back.set_input(0, input);
+    back.dim_ = dim;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    split_with_sizes_set_tangent(out, input, split_sizes, dim);
+  return out;
+}
+GradVec SplitWithSizesBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  std::vector<Storage> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(split_with_sizes_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SplitWithSizesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  std::vector<TensorRef> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(split_with_sizes_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // squeeze(Tensor input, int[]? dim=None) -> Tensor out
 //   vjp input = reshape(g, shape(input))
 //   saves: nothing
@@ -817,6 +878,120 @@ GraphGradVec TBackward::apply_for_graph(std::span<const TensorRef> grad_outputs)
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(t_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out
+//   vjp input = cat(g, dim)
+//   saves: dim
+
+namespace {
+
+template <class V>
+V tensor_split_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
+
+void tensor_split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t sections,
+    std::int64_t dim) {
+  const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), sections, dim);
+  for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
+}
+}  // namespace
+
+std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, std::int64_t dim) {
+  return kernels::tensor_split(TensorSplitBackward::schema_v1, input, sections, dim);
+}
+std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
+  std::vector<TensorRef> out;
+  for (Storage& s : tensor_split(input->storage(), sections, dim))
+    out.push_back(view_or_wrap(input, std::move(s), "tensor_split", ViewKind::MultiOutput));
+  if (wiring::records(input)) {
+    auto node = make_node<TensorSplitBackward>(std::uint32_t(out.size()));
+    TensorSplitBackward& back = *node;
+    if (!out.empty()) back.set_output(out.front()->storage());
+    for (const TensorRef& t : out)
+      back.output_like_.push_back(Storage(BlockRef(), t->dtype(), t->sizes()));
+    back.set_input(0, input);
+    back.dim_ = dim;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tensor_split_set_tangent(out, input, sections, dim);
+  return out;
+}
+GradVec TensorSplitBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  std::vector<Storage> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(tensor_split_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec TensorSplitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  std::vector<TensorRef> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(tensor_split_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out
+//   vjp input = cat(g, dim)
+//   saves: dim
+
+namespace {
+
+template <class V>
+V tensor_split_1_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
+
+void tensor_split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& indices,
+    std::int64_t dim) {
+  const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), indices, dim);
+  for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
+}
+}  // namespace
+
+std::vector<Storage> tensor_split(const Storage& input, const Dims& indices, std::int64_t dim) {
+  return kernels::tensor_split_indices(TensorSplitBackward1::schema_v1, input, indices, dim);
+}
+std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices, std::int64_t dim) {
+  std::vector<TensorRef> out;
+  for (Storage& s : tensor_split(input->storage(), indices, dim))
+    out.push_back(view_or_wrap(input, std::move(s), "tensor_split", ViewKind::MultiOutput));
+  if (wiring::records(input)) {
+    auto node = make_node<TensorSplitBackward1>(std::uint32_t(out.size()));
+    TensorSplitBackward1& back = *node;
+    if (!out.empty()) back.set_output(out.front()->storage());
+    for (const TensorRef& t : out)
+      back.output_like_.push_back(Storage(BlockRef(), t->dtype(), t->sizes()));
+    back.set_input(0, input);
+    back.dim_ = dim;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tensor_split_1_set_tangent(out, input, indices, dim);
+  return out;
+}
+GradVec TensorSplitBackward1::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  std::vector<Storage> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(tensor_split_1_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec TensorSplitBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  std::vector<TensorRef> g(grad_outputs.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
+  if (needs(*this, 0))
+    grads[0] = fit(tensor_split_1_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -969,6 +1144,61 @@ GraphGradVec UnflattenBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(unflatten_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// unfold(Tensor input, int dimension, int size, int step) -> Tensor out
+//   vjp input = unfold_backward(g, shape(input), dimension, size, step)
+//   saves: dimension, size, step
+
+namespace {
+
+template <class V>
+V unfold_vjp_input(const V& g, const Shape& input_shape, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  return unfold_backward(g, input_shape, dimension, size, step);
+}
+
+void unfold_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dimension, std::int64_t size,
+    std::int64_t step) {
+  wiring::set_tangent(out, as_tangent(unfold(wiring::tangent(input), dimension, size, step), out));
+}
+}  // namespace
+
+Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  return kernels::unfold(UnfoldBackward::schema_v1, input, dimension, size, step);
+}
+TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  TensorRef out = view_or_wrap(input, unfold(input->storage(), dimension, size, step), "unfold");
+  if (wiring::records(input)) {
+    auto node = make_node<UnfoldBackward>();
+    UnfoldBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dimension_ = dimension;
+    back.size_ = size;
+    back.step_ = step;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    unfold_set_tangent(out, input, dimension, size, step);
+  return out;
+}
+GradVec UnfoldBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(unfold_vjp_input<Storage>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec UnfoldBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(unfold_vjp_input<TensorRef>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 

@@ -238,6 +238,26 @@ class TP_API SplitBackward1 final : public FuncOp<SplitBackward1, 1, 0> {
   TP_NODE_DISPOSE(SplitBackward1)
 };
 
+// split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out
+class TP_API SplitWithSizesBackward final : public FuncOp<SplitWithSizesBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"split_with_sizes",
+      "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SplitWithSizesBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  explicit SplitWithSizesBackward(std::uint32_t outputs) : FuncOp<SplitWithSizesBackward, 1, 0>(outputs) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return output_like_[nr]; }
+
+  std::int64_t dim_ = 0;
+  std::vector<Storage> output_like_;
+
+ protected:
+  TP_NODE_DISPOSE(SplitWithSizesBackward)
+};
+
 // squeeze(Tensor input, int[]? dim=None) -> Tensor out
 class TP_API SqueezeBackward final : public FuncOp<SqueezeBackward, 1, 0> {
  public:
@@ -265,6 +285,47 @@ class TP_API TBackward final : public FuncOp<TBackward, 1, 0> {
 
  protected:
   TP_NODE_DISPOSE(TBackward)
+};
+
+// tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out
+class TP_API TensorSplitBackward final : public FuncOp<TensorSplitBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"tensor_split",
+      "tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "TensorSplitBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  explicit TensorSplitBackward(std::uint32_t outputs) : FuncOp<TensorSplitBackward, 1, 0>(outputs) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return output_like_[nr]; }
+
+  std::int64_t dim_ = 0;
+  std::vector<Storage> output_like_;
+
+ protected:
+  TP_NODE_DISPOSE(TensorSplitBackward)
+};
+
+// tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out
+class TP_API TensorSplitBackward1 final : public FuncOp<TensorSplitBackward1, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"tensor_split",
+      "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "TensorSplitBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  explicit TensorSplitBackward1(std::uint32_t outputs) : FuncOp<TensorSplitBackward1, 1, 0>(outputs) {}
+  std::string name() const override { return std::string(kName) + "1"; }
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return output_like_[nr]; }
+
+  std::int64_t dim_ = 0;
+  std::vector<Storage> output_like_;
+
+ protected:
+  TP_NODE_DISPOSE(TensorSplitBackward1)
 };
 
 // transpose(Tensor input, int dim0, int dim1) -> Tensor out
@@ -317,6 +378,25 @@ class TP_API UnflattenBackward final : public FuncOp<UnflattenBackward, 1, 0> {
 
  protected:
   TP_NODE_DISPOSE(UnflattenBackward)
+};
+
+// unfold(Tensor input, int dimension, int size, int step) -> Tensor out
+class TP_API UnfoldBackward final : public FuncOp<UnfoldBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"unfold",
+      "unfold(Tensor input, int dimension, int size, int step) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "UnfoldBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dimension_ = 0;
+  std::int64_t size_ = 0;
+  std::int64_t step_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(UnfoldBackward)
 };
 
 // unsqueeze(Tensor input, int dim) -> Tensor out
@@ -437,6 +517,10 @@ TP_API std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_s
 TP_API std::vector<Storage> split(const Storage& input, const Dims& split_size, std::int64_t dim);
 TP_API std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std::int64_t dim);
 
+// split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out
+TP_API std::vector<Storage> split_with_sizes(const Storage& input, const Dims& split_sizes, std::int64_t dim);
+TP_API std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& split_sizes, std::int64_t dim);
+
 // squeeze(Tensor input, int[]? dim=None) -> Tensor out
 TP_API Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TP_API TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
@@ -444,6 +528,14 @@ TP_API TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim)
 // t(Tensor input) -> Tensor out
 TP_API Storage t(const Storage& input);
 TP_API TensorRef t(const TensorRef& input);
+
+// tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out
+TP_API std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, std::int64_t dim);
+TP_API std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t sections, std::int64_t dim);
+
+// tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out
+TP_API std::vector<Storage> tensor_split(const Storage& input, const Dims& indices, std::int64_t dim);
+TP_API std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices, std::int64_t dim);
 
 // transpose(Tensor input, int dim0, int dim1) -> Tensor out
 TP_API Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -456,6 +548,10 @@ TP_API std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim);
 // unflatten(Tensor input, int dim, int[] sizes) -> Tensor out
 TP_API Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TP_API TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
+
+// unfold(Tensor input, int dimension, int size, int step) -> Tensor out
+TP_API Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+TP_API TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 
 // unsqueeze(Tensor input, int dim) -> Tensor out
 TP_API Storage unsqueeze(const Storage& input, std::int64_t dim);

@@ -1,0 +1,55 @@
+"""Pooling against plain loops in NumPy, and pairs of gradients against each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tensorplay as tp
+from tensorplay.nn import functional as F
+
+SPACES = {1: (7,), 2: (6, 5), 3: (4, 5, 4)}
+
+
+def windows(x: np.ndarray, kernel: tuple[int, ...], stride: tuple[int, ...]) -> np.ndarray:
+    """[N, C, ...out, window elements]."""
+    d = len(kernel)
+    view = np.lib.stride_tricks.sliding_window_view(x, kernel, axis=tuple(range(-d, 0)))
+    view = view[(slice(None), slice(None), *(slice(None, None, s) for s in stride))]
+    return view.reshape(*view.shape[: 2 + d], -1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("stride", [None, 1])
+def test_max_and_mean_of_windows(d: int, stride: int | None) -> None:
+    x = np.random.default_rng(d).standard_normal((2, 3, *SPACES[d]))
+    kernel = (2,) * d
+    w = windows(x, kernel, kernel if stride is None else (stride,) * d)
+    t = tp.tensor(x)
+    assert np.array_equal(getattr(F, f"max_pool{d}d")(t, 2, stride).numpy(), w.max(-1))
+    assert np.allclose(getattr(F, f"avg_pool{d}d")(t, 2, stride).numpy(), w.mean(-1))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_adaptive_windows(d: int) -> None:
+    x = np.random.default_rng(d).standard_normal((2, 3, *SPACES[d]))
+    size = (3, 2, 3)[:d]
+    mean, top = np.empty((2, 3, *size)), np.empty((2, 3, *size))
+    for at in itertools.product(*map(range, size)):
+        cut = tuple(slice(i * n // o, -(-(i + 1) * n // o)) for i, n, o in zip(at, SPACES[d], size, strict=True))
+        part = x[(slice(None), slice(None), *cut)].reshape(2, 3, -1)
+        mean[(..., *at)], top[(..., *at)] = part.mean(-1), part.max(-1)
+    t = tp.tensor(x)
+    assert np.allclose(getattr(F, f"adaptive_avg_pool{d}d")(t, list(size)).numpy(), mean)
+    assert np.array_equal(getattr(F, f"adaptive_max_pool{d}d")(t, list(size)).numpy(), top)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_gradient_of_max_goes_to_the_largest(d: int) -> None:
+    x = tp.tensor(np.random.default_rng(d).standard_normal((1, 2, *SPACES[d])), requires_grad=True)
+    out = getattr(F, f"max_pool{d}d")(x, 2)
+    (g,) = tp.autograd.grad((out * out).sum(), x)
+    hit = np.isin(x.detach().numpy(), out.detach().numpy())
+    assert np.allclose(g.numpy(), np.where(hit, 2 * x.detach().numpy(), 0))
