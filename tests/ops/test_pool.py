@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 import tensorplay as tp
 from tensorplay.nn import functional as F
 
