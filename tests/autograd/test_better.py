@@ -256,3 +256,30 @@ def test_cycles_through_the_graph_are_collected() -> None:
     del x, y, z
     gc.collect()
     assert [r() for r in refs] == [None] * 4
+
+
+@row("12.det at singular matrices")
+@pytest.mark.parametrize(
+    ("matrix", "cofactors"),
+    [
+        ([[3.0, 6.0], [1.0, 2.0]], [[2.0, -1.0], [-6.0, 3.0]]),
+        ([[0.0, 2.0], [0.0, 3.0]], [[3.0, 0.0], [-2.0, 0.0]]),
+        ([[1.0, 1.0, 1.0]] * 3, [[0.0] * 3] * 3),
+        ([[0.0]], [[1.0]]),
+    ],
+)
+def test_det_gives_cofactors(matrix, cofactors) -> None:
+    x = tp.tensor(matrix, dtype=F64, requires_grad=True)
+    (g,) = grad(tp.linalg.det(x), x)
+    np.testing.assert_allclose(g.numpy(), cofactors, atol=1e-12)
+
+
+@row("1._version")
+@pytest.mark.parametrize("draw", ["normal_", "uniform_", "exponential_"])
+def test_random_numbers_in_place_cut_the_gradient(draw: str) -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    getattr(y, draw)()
+    assert grad(y.sum(), x)[0].tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        getattr(x, draw)()
