@@ -267,6 +267,8 @@ class Terms:
         if op == "-" and isinstance(a, Num) and not isinstance(a.value, complex):
             return self.walk(Num(-a.value, n.span))
         v = self.walk(a)
+        if v.type.is_list:
+            raise TermError(f"'{op}' is for one value, not for {describe(v.type)}", n.span)
         if self.is_tensor(v):
             return (
                 v
