@@ -86,7 +86,7 @@ def cpp_text(text: str) -> str:
     return ("\n     ").join(parts)
 
 
-def template(name: str, **values: Any) -> str:
+def template(name: str, /, **values: Any) -> str:
     text: str = environment().get_template(name).render(**values)
     return "\n".join(line.rstrip() for line in text.split("\n"))
 

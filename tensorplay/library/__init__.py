@@ -39,8 +39,8 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
             constants.
         namespace: where the op's name must be unique; the module that defines it by default.
         replace: lets the name take the place of another op of the namespace.
-        **keys: the keys of an entry of ops.yaml (``expr``, ``d``, ``compose``, ``vjp``, ``out``, ``inplace``, ``method``,
-            ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like`` have defaults.
+        **keys: the keys of an entry of ops.yaml (``expr``, ``d``, ``compose``, ``vjp``, ``out``, ``inplace``,
+            ``method``, ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like`` have defaults.
             With ``kernel``, ``sources`` names the C++ file that holds it, ``header`` the one that declares it.
 
     Returns:
