@@ -1,4 +1,4 @@
-"""The command line: write check explain new list mutate fuzz schema. Parses and prints; the work is elsewhere."""
+"""The command line: `--help` lists the commands. Parses and prints; the work is elsewhere."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def _parser() -> argparse.ArgumentParser:
     c = command("explain", explain, "what an entry says and what follows from it")
     c.add_argument("op")
     c.add_argument("--no-code", action="store_true", help="leave the generated C++ out")
+    c.add_argument("--png", metavar="FILE", help="draw value and derivative over the domain instead")
+    for name, text in (
+        ("test", "every check of one op; an op of a file of your own is compiled first"),
+        ("bench", "one elementwise op against the ops it is fused from, and PyTorch if installed"),
+        ("doc", "the reference page of one op"),
+    ):
+        c = command(name, {"test": one, "bench": one, "doc": doc}[name], text)
+        c.add_argument("op")
+        c.set_defaults(command=name)
     c = command("new", new, "write the skeleton of an entry into its family")
     c.add_argument("op")
     c.add_argument("--family", choices=sorted(FAMILIES))
@@ -82,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("name", help="of the project; its package has _ for -")
     c.add_argument("--where", default=".", help="the folder to make it in")
     command("cmake-dir", cmake_dir, "where find_package(tensorplay) finds tensorplayConfig.cmake")
-    command("schema", schema, "the keys, families and rules of an entry")
+    c = command("schema", schema, "the keys, families and rules of an entry")
+    c.add_argument("--json", action="store_true", help="as JSON Schema, for completion in an editor")
     return p
 
 
@@ -168,8 +178,42 @@ def explain(args: argparse.Namespace) -> int:
         hint = did_you_mean(args.op, file.by_name)
         print(f"codegen explain: no op '{args.op}' in {args.ops}. {hint}".rstrip(), file=sys.stderr)
         return 1
+    if args.png:
+        from .plot import Refused as NoPlot
+        from .plot import plot
+
+        try:
+            plot(entry, args.png)
+        except NoPlot as e:
+            print(e, file=sys.stderr)
+            return 1
+        print(args.png)
+        return 0
     print(text_of(file, entry, code=not args.no_code), end="")
     return 0
+
+
+def doc(args: argparse.Namespace) -> int:
+    from .plan_docs import page
+    from .render import page_text
+
+    file, diags, _ = pipeline.checked(args.ops, numeric=False)
+    entry = file.get(args.op)
+    if entry is None:
+        if diags:
+            return _fail(diags)
+        print(f"codegen doc: no op '{args.op}' in {args.ops}. {did_you_mean(args.op, file.by_name)}", file=sys.stderr)
+        return 1
+    print(page_text(page(entry)), end="")
+    return 0
+
+
+def one(args: argparse.Namespace) -> int:
+    """Commands that run an op: in a process of their own, since the generator never imports the library."""
+    import subprocess
+
+    command = [sys.executable, "-m", "tensorplay.testing.one", args.command, args.ops, args.op]
+    return subprocess.run(command).returncode
 
 
 def new(args: argparse.Namespace) -> int:
@@ -275,6 +319,11 @@ def schema(args: argparse.Namespace) -> int:
         for name, text in rows.items():
             print(f"  {name:{width}}  {text}")
 
+    if args.json:
+        from .schema import json_schema
+
+        print(json.dumps(json_schema(), indent=1))
+        return 0
     print("An entry of ops.yaml; docs/ops_yaml.md says more.")
     table("keys (* required)", {k.name + " *" * k.required: f"{k.value}. {k.doc}" for k in KEYS.values()})
     table("families", {f.name: f.doc for f in FAMILIES.values()})

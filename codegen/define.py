@@ -36,8 +36,8 @@ class Defined:
     ops: tuple[str, ...]
 
 
-def define(entries: Sequence[Given], filename: str, root: Path | None = None) -> Defined:
-    """Generate. `filename`: the caller's, for messages. `root`: a folder with csrc/ that declares kernels.
+def define(entries: Sequence[Given], filename: str, headers: Sequence[Path] = ()) -> Defined:
+    """Generate. `filename`: the caller's, for messages. `headers`: of one folder; they declare kernels.
 
     Raises Refused with every fault.
     """
@@ -45,11 +45,11 @@ def define(entries: Sequence[Given], filename: str, root: Path | None = None) ->
     made = [complete(e, Path(filename).name or "tests") for e in entries]
     doc = document(made, filename, f"<{name}>")
     diags = Diagnostics(doc.path, doc.lines)
-    declared = markers.scan(root) if root is not None else markers.Declared()
+    declared = markers.scan_files(headers, headers[0].parent) if headers else markers.Declared()
     base = library()
     file = resolve.resolve(L.read_root(doc.root, diags), diags, declared, base)
     numeric = [e.keys["op"] for e, g in zip(made, entries, strict=True) if any(k in g.keys for k in _NUMERIC)]
-    return _finish(file, diags, [str(n) for n in numeric], base, root)
+    return _finish(file, diags, [str(n) for n in numeric], base, declared)
 
 
 def define_file(path: str) -> Defined:
@@ -59,11 +59,11 @@ def define_file(path: str) -> Defined:
     base = library()
     file, diags = resolve.load(path, declared, base)
     numeric = [e.op for e in file.entries if any(k in e.keys for k in _NUMERIC)]
-    return _finish(file, diags, numeric, base, root if (root / "csrc").is_dir() else None)
+    return _finish(file, diags, numeric, base, declared)
 
 
 def _finish(
-    file: OpFile, diags: Diagnostics, numeric: Sequence[str], base: OpFile | None, root: Path | None
+    file: OpFile, diags: Diagnostics, numeric: Sequence[str], base: OpFile | None, declared: markers.Declared
 ) -> Defined:
     if diags:
         raise Refused(diags)
@@ -79,10 +79,7 @@ def _finish(
     from .plan import PlanError, plan
     from .render import cpp
 
-    kernels = {}
-    if root is not None:
-        found = markers.scan(root).kernels
-        kernels = {name: where.rpartition(":")[0].removeprefix("csrc/") for name, where in found.items()}
+    kernels = {name: at.rpartition(":")[0].removeprefix("csrc/") for name, at in declared.kernels.items()}
     try:
         files = cpp(plan(file, kernels, base))
     except PlanError as e:

@@ -90,6 +90,9 @@ class _Required:
     def __repr__(self) -> str:
         return "REQUIRED"
 
+    def __reduce__(self) -> str:
+        return "REQUIRED"  # there is one, in a model read from a pickle too
+
 
 REQUIRED = _Required()
 

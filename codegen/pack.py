@@ -14,7 +14,7 @@ FILES = {
     "pyproject.toml.j2": "pyproject.toml",
     "ops.yaml.j2": "ops.yaml",
     "README.md.j2": "README.md",
-    "init.py.j2": "{package}/__init__.py",
+    "init.py.j2": "src/{package}/__init__.py",
     "test.py.j2": "tests/test_ops.py",
     "ci.yml.j2": ".github/workflows/test.yml",
 }

@@ -119,6 +119,12 @@ def test_rows(file: OpFile) -> str:
     return ",\n".join(f"Op({', '.join(f'{name}={text}' for name, text in r.fields)})" for r in rows)
 
 
+def page_text(page: Any) -> str:
+    """The reference page of one op, as Markdown."""
+    text = template("page.md.j2", shard={"name": page.op}, pages=[page])
+    return text.split("\n", 3)[3]
+
+
 def docs(plan: Plan) -> dict[str, str]:
     by_name = plan.file.by_name
     return {

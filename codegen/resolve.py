@@ -38,9 +38,11 @@ def load(path: str, declared: Declared | None = None, base: OpFile | None = None
     return resolve(L.read(path, diags), diags, declared, base), diags
 
 
-def load_string(text: str, path: str = "ops.yaml", declared: Declared | None = None) -> tuple[OpFile, Diagnostics]:
+def load_string(
+    text: str, path: str = "ops.yaml", declared: Declared | None = None, base: OpFile | None = None
+) -> tuple[OpFile, Diagnostics]:
     diags = Diagnostics(path)
-    return resolve(L.read_string(text, diags), diags, declared), diags
+    return resolve(L.read_string(text, diags), diags, declared, base), diags
 
 
 def resolve(
@@ -48,7 +50,8 @@ def resolve(
 ) -> OpFile:
     world = World({}, {}, {}, declared or Declared(), frozenset(base.by_name) if base else frozenset())
     for e in base.entries if base else ():
-        world.ops[e.op] = tuple(op_callee(o.sig) for o in e.overloads)
+        # Of another file: its lines are not this one's.
+        world.ops[e.op] = tuple(replace(op_callee(o.sig), loc=None) for o in e.overloads)
         first_expr = next((o for o in e.overloads if o.expr is not None), None)
         if first_expr is not None and first_expr.expr is not None and e.elementwise:
             world.elementwise[e.op] = world.ops[e.op]

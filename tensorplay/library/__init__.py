@@ -40,8 +40,9 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
         namespace: where the op's name must be unique; the module that defines it by default.
         replace: lets the name take the place of another op of the namespace.
         **keys: the keys of an entry of ops.yaml (``expr``, ``d``, ``compose``, ``vjp``, ``out``, ``inplace``,
-            ``method``, ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like`` have defaults.
-            With ``kernel``, ``sources`` names the C++ file that holds it, ``header`` the one that declares it.
+            ``method``, ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like`` have
+            defaults. With ``kernel``, ``sources`` names the C++ file that holds it, ``header`` the one that declares
+            it.
 
     Returns:
         The op, a built-in function with that name, signature and docstring. Without sig, a decorator that makes one.
@@ -75,9 +76,13 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
 
 
 def _from_function(function: Any, namespace: str | None, replace: bool, keys: dict[str, Any]) -> _Op:
-    code = function.__code__
-    where = _store.Caller(function.__module__, code.co_filename, code.co_firstlineno, None)
+    code = getattr(function, "__code__", None)
+    where = _store.Caller(getattr(function, "__module__", ""), *_at(code), None)
     return _store.from_function(function, keys, where, namespace, replace)
+
+
+def _at(code: Any) -> tuple[str, int]:
+    return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
 
 
 def define_ops(path: str, *, namespace: str | None = None) -> ModuleType:

@@ -96,8 +96,9 @@ def _run_all(commands: list[list[str]]) -> None:
             while waiting and len(running) < width:
                 command = waiting.pop()
                 running.append((command, subprocess.Popen(command, stderr=subprocess.PIPE, text=True)))
-            command, process = running.pop(0)
+            command, process = running[0]
             said = process.communicate()[1]
+            del running[0]
             if process.returncode:
                 raise BuildError(
                     f"define_op: the compiler refused the op (exit {process.returncode})\n{said[-4000:]}\n"
@@ -106,4 +107,4 @@ def _run_all(commands: list[list[str]]) -> None:
     finally:
         for _, process in running:
             process.kill()
-            process.wait()
+            process.communicate()  # closes the pipe too

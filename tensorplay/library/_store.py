@@ -59,17 +59,17 @@ class Caller:
 
 
 def one(keys: dict[str, Any], where: Caller, namespace: str | None, replace: bool) -> Any:
-    keys, sources, root = _sources(keys, where)
+    keys, sources, headers = _sources(keys, where)
 
     def generate() -> Any:
         from ..codegen.define import define
         from ..codegen.given import Given, places_in_call
 
         places = places_in_call(where.filename, *where.positions) if where.positions else {}
-        return define([Given(keys, places)], where.filename, root)
+        return define([Given(keys, places)], where.filename, headers)
 
     content = _content(keys)
-    return _define(generate, content, sources, root, where, namespace, replace)
+    return _define(generate, content, sources, headers, where, namespace, replace)
 
 
 def from_function(
@@ -86,7 +86,7 @@ def from_function(
         return define([given(function, facts.constants, keys)], where.filename)
 
     content = _content({"function": facts.key, **keys})
-    return _define(generate, content, (), None, where, namespace, replace)
+    return _define(generate, content, (), (), where, namespace, replace)
 
 
 def from_file(path: str, namespace: str | None) -> ModuleType:
@@ -114,20 +114,22 @@ def from_file(path: str, namespace: str | None) -> ModuleType:
     return module
 
 
-def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple[Path, ...], Path | None]:
-    """The keys of the entry, and the C++ files that come with it. A relative path starts at the caller's file."""
+def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple[Path, ...], tuple[Path, ...]]:
+    """The keys of the entry, and the C++ sources and headers that come with it. A relative path starts at the caller's
+    file."""
     named = [keys.pop(k, None) or () for k in ("sources", "header")]
     files = [[v] if isinstance(v, (str, os.PathLike)) else list(v) for v in named]
     if not files[0] and not files[1]:
-        return keys, (), None
+        return keys, (), ()
     base = Path(where.filename).resolve().parent if os.path.isfile(where.filename) else Path.cwd()
     sources = tuple(base / f for f in files[0])
     headers = tuple(base / f for f in files[1])
     for f in (*sources, *headers):
         if not f.is_file():
             raise DefinitionError(f"define_op: no file {f}; `sources` and `header` are relative to {base}")
-    top = headers[0].parent if headers else sources[0].parent
-    return keys, sources, top
+    if len({h.parent for h in headers}) > 1:
+        raise DefinitionError("define_op: the files of `header` lie in different folders; put them into one")
+    return keys, sources, headers
 
 
 def _content(keys: Mapping[str, Any]) -> bytes:
@@ -135,12 +137,11 @@ def _content(keys: Mapping[str, Any]) -> bytes:
 
 
 def _define(
-    generate: Callable[[], Any], content: bytes, sources: tuple[Path, ...], root: Path | None, where: Caller,
+    generate: Callable[[], Any], content: bytes, sources: tuple[Path, ...], headers: tuple[Path, ...], where: Caller,
     namespace: str | None, replace: bool,
 ) -> Any:  # fmt: skip
-    headers = tuple(sorted(root.glob("*.h"))) if root is not None else ()
     key = _key(content, (*sources, *headers))
-    library = _library(key, generate, sources, (root,) if root is not None else ())
+    library = _library(key, generate, sources, (headers[0].parent,) if headers else ())
     homes = _names.functions(library, where.module)
     (name, function), *_ = [item for found in homes.values() for item in found.items()]
     _names.claim(namespace or where.module, [name], str(where), key, replace or where.interactive)
