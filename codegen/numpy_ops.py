@@ -329,7 +329,7 @@ def _cross_entropy_probs(
 
 
 def _loss(loss: Array, reduction: str) -> Array:
-    return np.asarray({"mean": np.mean, "sum": np.sum, "none": np.asarray}[reduction](loss))
+    return np.asarray(loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss)
 
 
 def _cosine_embedding_loss(a: Array, b: Array, target: Array, margin: float, reduction: str) -> Array:

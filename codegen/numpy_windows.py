@@ -58,8 +58,8 @@ def _extent(windows: list[Window]) -> tuple[int, ...]:
 def _max_of(x: Array, windows: list[Window], space: int) -> tuple[Array, Array]:
     size = x.shape[-space:]
     lead = x.shape[:-space]
-    out = np.empty(lead + _extent(windows), dtype=x.dtype)
-    indices = np.empty(out.shape, dtype=np.int64)
+    out: Array = np.empty(lead + _extent(windows), dtype=x.dtype)
+    indices: Array = np.empty(out.shape, dtype=np.int64)
     for at, places in windows:
         seen = _inside(places, size)
         values = np.stack([x[(..., *p)] for p in seen], axis=-1)
@@ -140,15 +140,16 @@ def patches(x: Array, kernel: Dims, dilation: Dims, padding: Dims, stride: Dims)
     columns = []
     for _, places in windows:
         seen = set(_inside(places, x.shape[-2:]))
-        columns.append(np.stack([x[(..., *p)] if p in seen else np.zeros(x.shape[:-2]) for p in places], axis=-1))
+        outside: Array = np.zeros(x.shape[:-2])
+        columns.append(np.stack([x[(..., *p)] if p in seen else outside for p in places], axis=-1))
     out = np.stack(columns, axis=-1)  # [..., C, kernel, blocks]
     return out.reshape(*out.shape[:-3], -1, out.shape[-1])
 
 
 def fold_patches(x: Array, output: Dims, kernel: Dims, dilation: Dims, padding: Dims, stride: Dims) -> Array:
     taps = int(np.prod(kernel))
-    blocks = x.reshape(*x.shape[:-2], -1, taps, x.shape[-1])
-    out = np.zeros((*blocks.shape[:-2], *output))
+    blocks: Array = x.reshape(*x.shape[:-2], -1, taps, x.shape[-1])
+    out: Array = np.zeros((*blocks.shape[:-2], *output))
     for b, (_, places) in enumerate(_windows(output, kernel, stride, padding, dilation, False)):
         for k, p in enumerate(places):
             if p in _inside([p], output):

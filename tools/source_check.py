@@ -54,7 +54,8 @@ assert not hasattr(tp, "OLD") and tp.NEW(tp.tensor([1.0])).item() == 0.5
 
 def blocks(text: str) -> Iterator[tuple[str, list[str]]]:
     """(op, lines) of each entry; the head of the file has no op."""
-    op, lines = "", []
+    op: str = ""
+    lines: list[str] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("- op:"):
             yield op, lines
