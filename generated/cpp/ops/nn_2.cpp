@@ -392,7 +392,7 @@ TensorRef group_norm(const TensorRef& input, std::int64_t num_groups, const Tens
 namespace {
 constexpr OpSchema kHingeEmbeddingLossSchema{"hinge_embedding_loss",
     "hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction=\"mean\") -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V hinge_embedding_loss_compose(const V& input, const V& target, double margin, std::string_view reduction) {
@@ -408,6 +408,11 @@ Storage hinge_embedding_loss(const Storage& input, const Storage& target, double
 }
 TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, double margin,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return hinge_embedding_loss(wiring::autocast(kHingeEmbeddingLossSchema, input),
+        wiring::autocast(kHingeEmbeddingLossSchema, target), margin, reduction);
+  }
   return hinge_embedding_loss_compose<TensorRef>(input, target, margin, reduction);
 }
 
@@ -416,8 +421,8 @@ TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, 
 
 namespace {
 constexpr OpSchema kHuberLossSchema{"huber_loss",
-    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", 1, Amp::Keep,
-    true};
+    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", 1,
+    Amp::ForceFp32, true};
 
 template <class V>
 V huber_loss_compose(const V& input, const V& target, std::string_view reduction, double delta) {
@@ -429,6 +434,11 @@ Storage huber_loss(const Storage& input, const Storage& target, std::string_view
   return huber_loss_compose<Storage>(input, target, reduction, delta);
 }
 TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return huber_loss(wiring::autocast(kHuberLossSchema, input), wiring::autocast(kHuberLossSchema, target), reduction,
+        delta);
+  }
   return huber_loss_compose<TensorRef>(input, target, reduction, delta);
 }
 
@@ -464,7 +474,7 @@ TensorRef instance_norm(const TensorRef& input, const TensorRef& running_mean, c
 namespace {
 constexpr OpSchema kKlDivSchema{"kl_div",
     "kl_div(Tensor input, Tensor target, *, str reduction=\"mean\", bool log_target=False) -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V kl_div_compose(const V& input, const V& target, std::string_view reduction, bool log_target) {
@@ -479,6 +489,10 @@ Storage kl_div(const Storage& input, const Storage& target, std::string_view red
   return kl_div_compose<Storage>(input, target, reduction, log_target);
 }
 TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_view reduction, bool log_target) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return kl_div(wiring::autocast(kKlDivSchema, input), wiring::autocast(kKlDivSchema, target), reduction, log_target);
+  }
   return kl_div_compose<TensorRef>(input, target, reduction, log_target);
 }
 
@@ -487,7 +501,7 @@ TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_vi
 
 namespace {
 constexpr OpSchema kL1LossSchema{"l1_loss",
-    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V l1_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -499,6 +513,10 @@ Storage l1_loss(const Storage& input, const Storage& target, std::string_view re
   return l1_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return l1_loss(wiring::autocast(kL1LossSchema, input), wiring::autocast(kL1LossSchema, target), reduction);
+  }
   return l1_loss_compose<TensorRef>(input, target, reduction);
 }
 
@@ -670,7 +688,7 @@ GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorR
 
 namespace {
 constexpr OpSchema kMarginRankingLossSchema{"margin_ranking_loss",
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V margin_ranking_loss_compose(const V& input1, const V& input2, const V& target, double margin,
@@ -686,6 +704,12 @@ Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const 
 }
 TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target, double margin,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return margin_ranking_loss(wiring::autocast(kMarginRankingLossSchema, input1),
+        wiring::autocast(kMarginRankingLossSchema, input2), wiring::autocast(kMarginRankingLossSchema, target), margin,
+        reduction);
+  }
   return margin_ranking_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
 }
 
@@ -878,7 +902,7 @@ GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
-    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
+    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
@@ -894,6 +918,10 @@ Storage max_pool3d(const Storage& input, const Dims& kernel_size, const std::opt
 }
 TensorRef max_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return max_pool3d(wiring::autocast(kMaxPool3dSchema, input), kernel_size, stride, padding, dilation, ceil_mode);
+  }
   return max_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
@@ -970,7 +998,7 @@ GraphGradVec MaxPool3dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kMseLossSchema{"mse_loss",
-    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V mse_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -982,6 +1010,10 @@ Storage mse_loss(const Storage& input, const Storage& target, std::string_view r
   return mse_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return mse_loss(wiring::autocast(kMseLossSchema, input), wiring::autocast(kMseLossSchema, target), reduction);
+  }
   return mse_loss_compose<TensorRef>(input, target, reduction);
 }
 

@@ -383,7 +383,7 @@ std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const T
 
 namespace {
 constexpr OpSchema kNllLossSchema{"nll_loss",
-    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V nll_loss_compose(const V& input, const V& target, const V& weight, std::int64_t ignore_index,
@@ -398,6 +398,11 @@ Storage nll_loss(const Storage& input, const Storage& target, const Storage& wei
 }
 TensorRef nll_loss(const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return nll_loss(wiring::autocast(kNllLossSchema, input), wiring::autocast(kNllLossSchema, target),
+        wiring::autocast(kNllLossSchema, weight), ignore_index, reduction);
+  }
   return nll_loss_compose<TensorRef>(input, target, weight, ignore_index, reduction);
 }
 
@@ -769,7 +774,7 @@ TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const
 
 namespace {
 constexpr OpSchema kPoissonNllLossSchema{"poisson_nll_loss",
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V poisson_nll_loss_compose(const V& input, const V& target, bool log_input, bool full, double eps,
@@ -789,6 +794,11 @@ Storage poisson_nll_loss(const Storage& input, const Storage& target, bool log_i
 }
 TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool log_input, bool full, double eps,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return poisson_nll_loss(wiring::autocast(kPoissonNllLossSchema, input), wiring::autocast(kPoissonNllLossSchema,
+        target), log_input, full, eps, reduction);
+  }
   return poisson_nll_loss_compose<TensorRef>(input, target, log_input, full, eps, reduction);
 }
 
@@ -796,7 +806,7 @@ TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool
 //   out = where(input > 0, input, (reshape(weight, ()) if numel(weight) == 1 else reshape(weight, class_shape(shape(input)))) * input)
 
 namespace {
-constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
 V prelu_compose(const V& input, const V& weight) {
@@ -806,7 +816,13 @@ V prelu_compose(const V& input, const V& weight) {
 }  // namespace
 
 Storage prelu(const Storage& input, const Storage& weight) { return prelu_compose<Storage>(input, weight); }
-TensorRef prelu(const TensorRef& input, const TensorRef& weight) { return prelu_compose<TensorRef>(input, weight); }
+TensorRef prelu(const TensorRef& input, const TensorRef& weight) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return prelu(wiring::autocast(kPreluSchema, input), wiring::autocast(kPreluSchema, weight));
+  }
+  return prelu_compose<TensorRef>(input, weight);
+}
 
 // rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out
 //   out = native_rms_norm(input, normalized_shape, weight, eps)[0]
@@ -835,7 +851,7 @@ TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const T
 
 namespace {
 constexpr OpSchema kScaledDotProductAttentionSchema{"scaled_dot_product_attention",
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", 1, Amp::Keep, true};
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
 V scaled_dot_product_attention_compose(const V& query, const V& key, const V& value, const V& attn_mask,
@@ -852,6 +868,12 @@ Storage scaled_dot_product_attention(const Storage& query, const Storage& key, c
 }
 TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return scaled_dot_product_attention(wiring::autocast(kScaledDotProductAttentionSchema, query),
+        wiring::autocast(kScaledDotProductAttentionSchema, key), wiring::autocast(kScaledDotProductAttentionSchema,
+        value), wiring::autocast(kScaledDotProductAttentionSchema, attn_mask), dropout_p, is_causal, scale);
+  }
   return scaled_dot_product_attention_compose<TensorRef>(query, key, value, attn_mask, dropout_p, is_causal, scale);
 }
 
@@ -861,7 +883,7 @@ TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& 
 namespace {
 constexpr OpSchema kSmoothL1LossSchema{"smooth_l1_loss",
     "smooth_l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float beta=1.0) -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V smooth_l1_loss_compose(const V& input, const V& target, std::string_view reduction, double beta) {
@@ -873,6 +895,11 @@ Storage smooth_l1_loss(const Storage& input, const Storage& target, std::string_
   return smooth_l1_loss_compose<Storage>(input, target, reduction, beta);
 }
 TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double beta) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return smooth_l1_loss(wiring::autocast(kSmoothL1LossSchema, input), wiring::autocast(kSmoothL1LossSchema, target),
+        reduction, beta);
+  }
   return smooth_l1_loss_compose<TensorRef>(input, target, reduction, beta);
 }
 
@@ -881,7 +908,7 @@ TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::s
 
 namespace {
 constexpr OpSchema kSoftMarginLossSchema{"soft_margin_loss",
-    "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V soft_margin_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -893,6 +920,11 @@ Storage soft_margin_loss(const Storage& input, const Storage& target, std::strin
   return soft_margin_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef soft_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return soft_margin_loss(wiring::autocast(kSoftMarginLossSchema, input), wiring::autocast(kSoftMarginLossSchema,
+        target), reduction);
+  }
   return soft_margin_loss_compose<TensorRef>(input, target, reduction);
 }
 
@@ -1051,7 +1083,7 @@ TensorRef softmin(const TensorRef& input, std::int64_t dim) { return softmin_com
 
 namespace {
 constexpr OpSchema kTripletMarginLossSchema{"triplet_margin_loss",
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V triplet_margin_loss_compose(const V& anchor, const V& positive, const V& negative, double margin, double p,
@@ -1069,6 +1101,12 @@ Storage triplet_margin_loss(const Storage& anchor, const Storage& positive, cons
 }
 TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive, const TensorRef& negative,
     double margin, double p, double eps, bool swap, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return triplet_margin_loss(wiring::autocast(kTripletMarginLossSchema, anchor),
+        wiring::autocast(kTripletMarginLossSchema, positive), wiring::autocast(kTripletMarginLossSchema, negative),
+        margin, p, eps, swap, reduction);
+  }
   return triplet_margin_loss_compose<TensorRef>(anchor, positive, negative, margin, p, eps, swap, reduction);
 }
 

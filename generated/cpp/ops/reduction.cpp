@@ -1104,6 +1104,10 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return prod(wiring::autocast(ProdBackward::schema_v1, input), dim, keepdim, dtype);
+  }
   TensorRef out = wiring::wrap(prod(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<ProdBackward>();
