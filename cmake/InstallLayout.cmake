@@ -12,6 +12,14 @@ endif()
 foreach(room core kernels autograd ops)
   install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(FILES csrc/python/args.h csrc/python/objects.h csrc/python/op_library.h DESTINATION tensorplay/include/python)
 install(DIRECTORY generated/cpp/ops DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY generated/stubs/ DESTINATION tensorplay FILES_MATCHING PATTERN "*.pyi")
 install(FILES ops.yaml DESTINATION tensorplay/codegen)
+# The model of those ops, read once here so that a first define_op need not; without it, it is made where it is used.
+install(CODE "execute_process(
+  COMMAND \"${Python_EXECUTABLE}\" -c \"from pathlib import Path; from codegen.base import ship; ship(Path('${CMAKE_BINARY_DIR}/installed/model.pickle'))\"
+  WORKING_DIRECTORY \"${CMAKE_CURRENT_SOURCE_DIR}\" RESULT_VARIABLE failed ERROR_QUIET)
+  if(NOT failed)
+    file(INSTALL \"${CMAKE_BINARY_DIR}/installed/model.pickle\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/tensorplay/codegen\")
+  endif()")

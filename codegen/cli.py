@@ -77,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("--seed", type=int, default=0)
     c.add_argument("--count", type=int, default=2000)
     c.add_argument("--verbose", action="store_true", help="print every edit and its outcome")
+    c = command("pack", pack, "make a project of your own ops that pip installs")
+    c.add_argument("action", choices=("init",))
+    c.add_argument("name", help="of the project; its package has _ for -")
+    c.add_argument("--where", default=".", help="the folder to make it in")
+    command("cmake-dir", cmake_dir, "where find_package(tensorplay) finds tensorplayConfig.cmake")
     command("schema", schema, "the keys, families and rules of an entry")
     return p
 
@@ -237,6 +242,30 @@ def fuzz(args: argparse.Namespace) -> int:
         return _fail(diags)
     root = pipeline.root_of(Path(args.ops).resolve())
     return Fuzzer(file, args.seed, args.verbose, markers.scan(root) if root else None).run(args.count)
+
+
+def pack(args: argparse.Namespace) -> int:
+    from . import pack as P
+
+    try:
+        written = P.init(args.name, Path(args.where))
+    except P.Refused as e:
+        print(e, file=sys.stderr)
+        return 1
+    print("\n".join(f"wrote   {p}" for p in written))
+    print(f"next: pip install {Path(args.where) / args.name}, then pytest there", file=sys.stderr)
+    return 0
+
+
+def cmake_dir(args: argparse.Namespace) -> int:
+    here = Path(__file__).parent
+    found = next((p for p in (here.parent / "cmake", here.parent / "tensorplay" / "cmake")
+                  if (p / "tensorplayConfig.cmake").is_file()), None)  # fmt: skip
+    if found is None:
+        print("codegen cmake-dir: this generator is not that of an installed tensorplay", file=sys.stderr)
+        return 1
+    print(found)
+    return 0
 
 
 def schema(args: argparse.Namespace) -> int:

@@ -211,12 +211,11 @@ def bind(e: Entry) -> Bound:
         slots = max(slots, len(params))
         args = [convert(a, i) for i, a in enumerate(o.sig.args)]
         lines: list[str] = []
-        call = f"ops::{C.cpp_name(e.op)}({', '.join(args)})"
+        call = f"ops::{C.cpp_name(e.stem)}({', '.join(args)})"
         for k, p in enumerate(extra, len(o.sig.args)):
             if p.name == "out":
-                lines.append(
-                    f"if (a.given({k})) return wrap(ops::{e.op}_out({', '.join([*args, f'to_tensor(spec, a, {k})'])}));"
-                )
+                into = ", ".join([*args, f"to_tensor(spec, a, {k})"])
+                lines.append(f"if (a.given({k})) return wrap(ops::{e.stem}_out({into}));")
             elif p.name == "device":
                 lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
         if len(o.sig.results) > 1:
@@ -231,7 +230,7 @@ def bind(e: Entry) -> Bound:
         first = o.sig.args[0] if o.sig.args else None
         inplace: tuple[str, ...] = ()
         if e.inplace and first is not None and first.type.is_tensor and not first.type.optional:
-            inplace = (f"ops::{e.op}_({', '.join(args)});", "Py_INCREF(self);", "return self;")
+            inplace = (f"ops::{e.stem}_({', '.join(args)});", "Py_INCREF(self);", "return self;")
         overloads.append(BindOverload(spec, tuple(params), o.sig.text or e.op, tuple(lines), inplace))
     return Bound(
         e.op, C.cpp_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace), tuple(fields),

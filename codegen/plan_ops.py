@@ -44,7 +44,8 @@ class OverloadNames:
     def __init__(self, entry: Entry, o: Overload) -> None:
         self.entry, self.o, self.sig = entry, o, o.sig
         self.op = entry.op
-        self.fn = C.cpp_name(entry.op)
+        self.stem = entry.stem
+        self.fn = C.cpp_name(entry.stem)
         self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
         self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
         self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
@@ -216,7 +217,7 @@ class Forward:
 
     def storage_head(self) -> str:
         x = self.x
-        name = x.fn if x.tensor_args else f"make_{x.op}"
+        name = x.fn if x.tensor_args else f"make_{x.stem}"
         return f"{C.result_type(x.results, 'Storage')} {name}({C.params_text(x.sig.args, 'Storage')})"
 
     def inputs(self, ref: str = "&{}") -> str:
@@ -303,7 +304,7 @@ class Forward:
 
     def tensor_head(self, suffix: str = "", extra: str = "") -> str:
         x = self.x
-        name = x.op + suffix if suffix else x.fn
+        name = x.stem + suffix if suffix else x.fn
         params = C.params_text(x.sig.args, "TensorRef")
         return f"{C.result_type(x.results, 'TensorRef')} {name}({params}{extra})"
 
@@ -326,7 +327,7 @@ class Forward:
         """The recording form. `record` is what happens once a result must get history."""
         x = self.x
         body = self.autocast()
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
+        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
         if x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
             if x.o.kernel:  # the kernel where nothing is differentiated, the formula where something is
@@ -447,7 +448,7 @@ class Forward:
         inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
         head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
         body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
+        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
         if self.loop is not None and self.spec is not None:
             operands = self.inputs("&{}->storage()")
             loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"

@@ -40,6 +40,8 @@ _LAZY_NAMES = {
     "iinfo": "_numeric_limits",
     "autocast": "amp",
     "ops": "library",
+    "define_op": "library",
+    "define_ops": "library",
 }
 # Names people look for that this version does not have.
 _ABSENT = {

@@ -46,6 +46,7 @@ void fill(PyObject* module) {
   init_arrays(module);
   init_generator(module);
   init_runtime(module);
+  init_op_libraries(module);
   add_homes(module, registry);
 }
 

@@ -84,7 +84,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 // native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
 //   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
 //   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = sum_to(g_out, normalized_shape)
+//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
 //   saves: input, weight, mu, rstd, normalized_shape
 
 namespace {
@@ -102,7 +102,17 @@ V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, cons
 }
 
 template <class V>
-V native_layer_norm_vjp_bias(const V& g_out, const Dims& normalized_shape) { return sum_to(g_out, normalized_shape); }
+V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
+  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
+      want_bias);
+}
 
 void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
@@ -117,7 +127,8 @@ void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
     if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
         wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
         weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, normalized_shape), bias->sizes(),
+    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
         bias->dtype());
     return grads;
   }, tangents);
@@ -148,11 +159,11 @@ std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& n
     back.set_input(2, bias);
     back.has_weight_ = bool(weight);
     back.normalized_shape_ = normalized_shape;
-    if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
-    if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
+    back.save(0, input);
+    if (weight) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
+    back.save(2, mu);
+    back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_layer_norm_set_tangent(out, mu, rstd, input, normalized_shape, weight, bias);
@@ -162,30 +173,33 @@ GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_layer_norm_vjp_input<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_layer_norm_vjp_weight<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_layer_norm_vjp_bias<Storage>(g_out, normalized_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(3);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
+        0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_),
-        input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_),
-        input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, normalized_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -262,6 +276,12 @@ V native_rms_norm_vjp_weight(const V& g_out, const V& input, const V& rstd, cons
   return std::get<1>(native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, false, true));
 }
 
+template <class V>
+std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const V& rstd, const V& weight,
+    const Dims& normalized_shape, bool want_input, bool want_weight) {
+  return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
+}
+
 void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
@@ -311,24 +331,28 @@ GradVec NativeRmsNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 2> joint;
+  if (needs(*this, 0) || needs(*this, 1))
+    joint = native_rms_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1)) : Storage(),
+        normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(native_rms_norm_vjp_input<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_rms_norm_vjp_weight<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec NativeRmsNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 2> joint;
+  if (needs(*this, 0) || needs(*this, 1))
+    joint = native_rms_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
+        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(native_rms_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_rms_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 
