@@ -1,6 +1,6 @@
-"""The Greeks of European options, to third order, from one line of formula; and implied volatilities by Newton's method.
+"""The Greeks of European options, to third order, from one formula; and implied volatilities by Newton's method.
 
-The price is an op made on the spot (`define_op`). Every Greek is a derivative of it, over a whole sheet of options at once.
+The price is an op made on the spot (`define_op`). Every Greek is a derivative of it, over a sheet of options at once.
 """
 
 from __future__ import annotations

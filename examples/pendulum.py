@@ -1,4 +1,4 @@
-"""Finds the length, the friction and the start of a pendulum from noisy angles, by differentiating through an ODE solver.
+"""Finds length, friction and start of a pendulum from noisy angles, by differentiating through an ODE solver.
 
 Gauss-Newton with a Jacobian by forward mode: four parameters need four tangents, whatever the number of steps.
 """

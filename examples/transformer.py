@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import tensorplay as tp
-import tensorplay.nn.functional as F
 
+F: Any = tp.nn.functional
 CONTEXT = 64
 WIDTH = 96
 HEADS = 4

@@ -1,8 +1,8 @@
 """Ops of your own: from one line of Python, from a YAML file, or from a pack that pip installs.
 
 Each goes through the generator that makes the library's own ops, is compiled once and kept, and behaves like them:
-broadcasting, dtypes, derivatives of any order, forward mode, batching. docs/your_own_ops.md teaches it. What is no formula
-is registered from Python: `custom_op`, its derivative and batching rule, `opcheck`.
+broadcasting, dtypes, derivatives of any order, forward mode, batching. docs/your_own_ops.md teaches it.
+What is no formula is registered from Python: `custom_op`, its derivative and batching rule, `opcheck`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,28 @@ from ._store import BuildError as BuildError
 from ._store import DefinitionError as DefinitionError
 
 if TYPE_CHECKING:
-    from .custom_op import CustomOpDef, custom_op, ops, register_autograd, register_fake, register_kernel, register_vmap
-    from .opcheck import OpCheckError, opcheck
-    from .schema import infer_schema
+    from ._custom_op import (
+        CustomOpDef,
+        custom_op,
+        ops,
+        register_autograd,
+        register_fake,
+        register_kernel,
+        register_vmap,
+    )
+    from ._opcheck import OpCheckError, opcheck
+    from ._schema import infer_schema
 
 __all__ = [
-    "BuildError", "CustomOpDef", "DefinitionError", "NameTaken", "OpCheckError", "clear_cache", "custom_op", "define_op",
-    "define_ops", "infer_schema", "load_pack", "opcheck", "ops", "register_autograd", "register_fake",
+    "BuildError", "CustomOpDef", "DefinitionError", "NameTaken", "OpCheckError", "clear_cache", "custom_op",
+    "define_op", "define_ops", "infer_schema", "load_pack", "opcheck", "ops", "register_autograd", "register_fake",
     "register_kernel", "register_vmap",
 ]  # fmt: skip
 # Loaded when first asked for: a compiled op is found in the cache without them.
-_LAZY = {"OpCheckError": "opcheck", "opcheck": "opcheck", "infer_schema": "schema"}
+_LAZY = {"OpCheckError": "_opcheck", "opcheck": "_opcheck", "infer_schema": "_schema"}
 _LAZY |= dict.fromkeys(
     ("CustomOpDef", "custom_op", "ops", "register_autograd", "register_fake", "register_kernel", "register_vmap"),
-    "custom_op",
+    "_custom_op",
 )
 _Op = Callable[..., Any]
 
@@ -57,8 +65,8 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
         namespace: where the op's name must be unique; the module that defines it by default.
         replace: lets the name take the place of another op of the namespace.
         **keys: the keys of an entry of ops.yaml (``expr``, ``d``, ``compose``, ``vjp``, ``out``, ``inplace``,
-            ``method``, ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like`` have defaults.
-            With ``kernel``, ``sources`` names the C++ file that holds it, ``header`` the one that declares it.
+            ``method``, ``promote``, ``special``, ``doc``, ...). ``family`` is derived; ``doc`` and ``like``
+            have defaults. With ``kernel``, ``sources`` names the C++ file that holds it, ``header`` the one that declares it.
 
     Returns:
         The op, a built-in function with that name, signature and docstring. Without sig, a decorator that makes one.
@@ -154,7 +162,6 @@ def clear_cache() -> None:
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The functions of a module go by its name: import_module leaves the module there, the function replaces it.
     module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
     globals().update({key: getattr(module, key) for key, home in _LAZY.items() if home == _LAZY[name]})
     return globals()[name]

@@ -1,6 +1,6 @@
 """`custom_op`: a Python function becomes an op, opaque to autograd, whose derivative and batching its author registers.
 
-Built on autograd.Function; what an argument may be is schema.py's.
+Built on autograd.Function; what an argument may be is _schema.py's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tensorplay as tp
 from tensorplay.autograd import Function
 from tensorplay.autograd.graph import increment_version
 
-from .schema import Schema, parse
+from ._schema import Schema, parse
 
 _DEVICES = ("cpu",)
 _REGISTRY: dict[str, CustomOpDef] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorplay as tp
 
-from .custom_op import CustomOpDef, _as_declared, _flattened, _tensors
+from ._custom_op import CustomOpDef, _as_declared, _flattened, _tensors
 
 DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
