@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 import tensorplay as tp
 
-# Black and Scholes 1973: s spot, k strike, t years, v volatility, r interest. ndtr is the normal distribution function.
+# Black and Scholes 1973: s spot, k strike, v volatility, r interest. ndtr is the normal distribution function.
 call = tp.define_op(
-    "call_price(Tensor s, Tensor k, Tensor t, Tensor v, Tensor r) -> Tensor out",
-    expr="s * ndtr((log(s / k) + (r + v**2 / 2) * t) / (v * sqrt(t)))"
-    " - k * exp(-r * t) * ndtr((log(s / k) + (r - v**2 / 2) * t) / (v * sqrt(t)))",
-    test={"s": [80, 120], "k": [80, 120], "t": [0.1, 2], "v": [0.1, 0.6], "r": [0, 0.1]},
+    "call_price(Tensor s, Tensor k, Tensor years, Tensor v, Tensor r) -> Tensor out",
+    expr="s * ndtr((log(s / k) + (r + v**2 / 2) * years) / (v * sqrt(years)))"
+    " - k * exp(-r * years) * ndtr((log(s / k) + (r - v**2 / 2) * years) / (v * sqrt(years)))",
+    test={"s": [80, 120], "k": [80, 120], "years": [0.1, 2], "v": [0.1, 0.6], "r": [0, 0.1]},
     doc="Price of a European call.",
 )
-ORDER = ("s", "k", "t", "v", "r")
+ORDER = ("s", "k", "years", "v", "r")
 # Name of the Greek, the arguments the price is differentiated by, the sign convention.
-GREEKS = (
-    ("delta", "s", 1), ("vega", "v", 1), ("theta", "t", -1), ("rho", "r", 1), ("gamma", "ss", 1), ("vanna", "sv", 1),
-    ("volga", "vv", 1), ("charm", "st", -1), ("speed", "sss", 1), ("zomma", "ssv", 1), ("ultima", "vvv", 1),
+GREEKS: tuple[tuple[str, tuple[str, ...], int], ...] = (
+    ("delta", ("s",), 1), ("vega", ("v",), 1), ("theta", ("years",), -1), ("rho", ("r",), 1),
+    ("gamma", ("s", "s"), 1), ("vanna", ("s", "v"), 1), ("volga", ("v", "v"), 1), ("charm", ("s", "years"), -1),
+    ("speed", ("s", "s", "s"), 1), ("zomma", ("s", "s", "v"), 1), ("ultima", ("v", "v", "v"), 1),
 )  # fmt: skip
 
 
-def greek(by: str, sheet: dict[str, Any]) -> Any:
+def greek(by: tuple[str, ...], sheet: dict[str, Any]) -> Any:
     """The derivative of every price of the sheet by the named arguments, one after another."""
     leaves = {name: value.detach().requires_grad_() for name, value in sheet.items()}
     value = call(*(leaves[name] for name in ORDER))
@@ -48,7 +49,7 @@ def implied_volatility(prices: Any, sheet: dict[str, Any], rounds: int = 8) -> A
     for _ in range(rounds):
         now = sheet | {"v": v}
         error = call(*(now[name] for name in ORDER)) - prices
-        v = v - error / greek("v", now)
+        v = v - error / greek(("v",), now)
     return v
 
 
@@ -73,7 +74,7 @@ def main() -> int:
     parser.add_argument("--png", type=Path, default=Path("greeks.png"))
     options = parser.parse_args()
     spots = tp.linspace(60, 150, 181, dtype=tp.float64)
-    sheet = sheet_of(spots, k=100.0, t=0.5, v=0.2, r=0.03)
+    sheet = sheet_of(spots, k=100.0, years=0.5, v=0.2, r=0.03)
     curves = {"price": call(*(sheet[name] for name in ORDER))}
     curves |= {name: sign * greek(by, sheet) for name, by, sign in GREEKS}
     at = int(np.argmin(abs(spots.numpy() - 100)))

@@ -55,7 +55,7 @@ def learn(clean: Any, noisy: Any, steps: int = 6, rounds: int = 60) -> tuple[Any
         losses.append(loss.item())
         with tp.no_grad():
             for p, v in zip((edges, rates), speed, strict=True):
-                v.mul_(0.9).add_(p.grad / p.grad.norm(), alpha=-0.05)
+                v.mul_(0.9).add_(p.grad / tp.linalg.vector_norm(p.grad), alpha=-0.05)
                 p.add_(v)
                 p.grad = None
     return edges.detach(), rates.detach(), losses
