@@ -45,8 +45,8 @@ def mirror(source: Path, copy: Path) -> None:
 
 
 class Variant:
-    def __init__(self, name: str, *configure: str) -> None:
-        self.configure = configure
+    def __init__(self, name: str, *options: str) -> None:
+        self.options = options  # of the configuration, as -DNAME=VALUE
         self.src = ROOT / "build" / name / "src"
         self.ops = self.src / "ops.yaml"
         self.build_dir = self.src / "build" / "out"
@@ -75,7 +75,7 @@ class Variant:
         """Configures once, then compiles what changed; raises CalledProcessError where the compiler refuses."""
         if not (self.build_dir / "build.ninja").exists():
             configure = ["cmake", "-S", str(self.src), "-B", str(self.build_dir), "-G", "Ninja"]
-            configure += [f"-DPython_EXECUTABLE={sys.executable}", *self.configure]
+            configure += [f"-DPython_EXECUTABLE={sys.executable}", *self.options]
             subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["cmake", "--build", str(self.build_dir)], check=True)
         link = [sys.executable, str(ROOT / "tools" / "dev_site.py"), str(self.site), str(self.src)]
