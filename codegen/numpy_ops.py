@@ -236,6 +236,13 @@ def cross_entropy_index_backward(
     return ((1 - label_smoothing) * w * (p - hot) + label_smoothing * smooth) * g * scale
 
 
+def fit_size(x: Array, size: Dims) -> Array:
+    out = np.zeros(tuple(size), dtype=np.asarray(x).dtype)
+    both = tuple(slice(0, min(a, b)) for a, b in zip(np.shape(x), size, strict=True))
+    out[both] = np.asarray(x)[both]
+    return out
+
+
 def cast(x: Array, dtype: Any) -> Array:
     from .reference import NP_DTYPE
 
@@ -250,7 +257,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
         slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd,
         pad_by_index,
         pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward,
-        sum_to, cast,
+        sum_to, cast, fit_size,
     )
 }  # fmt: skip
 KERNELS |= (

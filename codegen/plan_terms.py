@@ -392,7 +392,7 @@ class Terms:
         return Value(f"constant<{self.world}>({self.scalar(v)}, {self.like})", TENSOR)
 
     def unify(self, x: Value, y: Value, n: Node) -> Type:
-        for t in (DIMS, INT, FLOAT, SCALAR, STR, DTYPE, BOOL):
+        for t in (INT, FLOAT, SCALAR, STR, DTYPE, BOOL, DIMS):
             if self.coerce(x, t) and self.coerce(y, t):
                 return t
         for v, w in ((x, y), (y, x)):

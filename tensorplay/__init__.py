@@ -33,7 +33,11 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
+<<<<<<< HEAD
 _LAZY = ("amp", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+=======
+_LAZY = ("amp", "fft", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+>>>>>>> linalg
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
@@ -47,7 +51,6 @@ _LAZY_NAMES = {
 _ABSENT = {
     "func": "function transforms",
     "vmap": "function transforms",
-    "fft": "Fourier transforms",
     "array_api": "the Array API namespace",
     "save": "files of tensors",
     "load": "files of tensors",
