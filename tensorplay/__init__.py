@@ -33,11 +33,7 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
-<<<<<<< HEAD
-_LAZY = ("amp", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
-=======
-_LAZY = ("amp", "fft", "linalg", "memory", "nn", "random", "special", "testing", "utils")
->>>>>>> linalg
+_LAZY = ("amp", "fft", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
