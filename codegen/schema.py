@@ -51,7 +51,7 @@ KEYS: dict[str, Key] = {
         Key("promote", "rule", "How dtypes combine; elementwise ops derive it from expr."),
         Key("dtypes", "list", "Groups (bool int half float complex) or names (f32 ...) it takes."),
         Key("deterministic", "true | false", "Same input, same bits. Default true."),
-        Key("amp", "promote | keep | force_fp32", "What autocast does with it."),
+        Key("amp", "promote | keep | force_fp32 | lower", "What autocast does with it."),
         Key("aliases", "list", "Other public names."),
         Key("version", "integer", "Raised when the meaning changes."),
         Key("ref", "text", "Where the maths comes from."),

@@ -33,12 +33,13 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
-_LAZY = ("amp", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+_LAZY = ("amp", "fft", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
     "iinfo": "_numeric_limits",
     "autocast": "amp",
+    "ops": "library",
     "define_op": "library",
     "define_ops": "library",
 }
@@ -46,7 +47,6 @@ _LAZY_NAMES = {
 _ABSENT = {
     "func": "function transforms",
     "vmap": "function transforms",
-    "fft": "Fourier transforms",
     "array_api": "the Array API namespace",
     "save": "files of tensors",
     "load": "files of tensors",

@@ -153,6 +153,8 @@ class Pass final : public PassBase {
       } else {
         captures_[i].next = s.flags >> kCaptureShift;
         s.flags = (s.flags & ((1u << kCaptureShift) - 1)) | std::uint32_t(i + 1) << kCaptureShift;
+        // backward(inputs=) runs the node of a non-leaf, with its hooks, though nothing goes on from there; grad() does not.
+        if (request_.accumulate) s.flags |= kNeeded;
       }
       // A node is younger than what it points to, so nothing older than the oldest input leads to one. Leaves have no age.
       lowest_ = std::min(lowest_, n->is_accumulator() ? 0 : n->sequence_nr());

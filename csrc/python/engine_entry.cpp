@@ -418,6 +418,15 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
   if (roots.edges.size() == 0) Py_RETURN_NONE;
+  if (create &&
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+          "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
+          "avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters "
+          "to None after use to break the cycle and avoid the leak.",
+          1) < 0)
+    return nullptr;
   PassScope scope(view(roots.edges), wanted.edges.empty());
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),

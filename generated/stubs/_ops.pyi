@@ -180,6 +180,9 @@ def atleast_3d(input: Tensor) -> Tensor:
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
 
+def bartlett_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Bartlett window, a triangle that reaches zero at its ends."""
+
 def bernoulli(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones and zeros, each a one with the probability its element states."""
 
@@ -203,6 +206,9 @@ def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: 
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Bits set in exactly one of the two."""
+
+def blackman_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Blackman window, 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices in a batch, [b, m, k] times [b, k, n]."""
@@ -465,6 +471,12 @@ def greater_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor
 def gt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input exceeds other."""
 
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Hamming window, alpha - beta cos, whose ends do not reach zero."""
+
+def hann_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Hann window, the square of a sine."""
+
 def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Unit step, 0 below zero, 1 above and the element of values at zero."""
 
@@ -518,6 +530,9 @@ def isneginf(input: Tensor) -> Tensor:
 
 def isposinf(input: Tensor) -> Tensor:
     """Whether each element is positive infinity."""
+
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Kaiser window, by the modified Bessel function I0; beta trades width for ripple."""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product, a copy of other scaled by each element of input."""

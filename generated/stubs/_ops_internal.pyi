@@ -262,11 +262,17 @@ def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def fill(input: Tensor, value: Tensor) -> Tensor:
     """Every element set to one value; fill_ does it in place."""
 
+def fit_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Every dimension cut at its end or padded with zeros to the given size."""
+
 def gelu_erf(input: Tensor) -> Tensor:
     """The exact gelu activation."""
 
 def gelu_tanh(input: Tensor) -> Tensor:
     """The gelu activation with its tanh approximation."""
+
+def half_weight(input: Tensor, dim: int, n: int, inside: float) -> Tensor:
+    """A half spectrum with the values that stand for two, all but frequency zero and n / 2,..."""
 
 def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tensor:
     """Squared difference up to delta, linear beyond it with the slope delta."""

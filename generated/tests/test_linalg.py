@@ -81,7 +81,6 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64"),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
         forms=[
             Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), saved=("out",), like="numpy.linalg.cholesky((input + numpy.swapaxes(input, -1, -2)) / 2)", kind="expr"),
         ],
@@ -161,7 +160,6 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64"),
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"grad": "the matrix must stay symmetric"},
         forms=[
             Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky(A) if not upper else numpy.swapaxes(numpy.linalg.cholesky(A), -1, -2)", kind="expr"),
         ],
@@ -179,7 +177,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64"),
         cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        skip={"values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free"},
         forms=[
             Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.swapaxes(A, -1, -2)) / 2)", kind="expr"),
         ],
@@ -189,7 +187,6 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64"),
         cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
         forms=[
             Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.swapaxes(A, -1, -2)) / 2)", kind="expr"),
         ],

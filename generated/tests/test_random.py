@@ -21,7 +21,7 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}},),
         skip={"inplace": "every draw is another"},
         forms=[
-            Form(args=(("input", "Tensor"), ("lambd", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("lambd", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
         ],
     ),
     Op(
@@ -49,7 +49,7 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}},),
         skip={"inplace": "every draw is another"},
         forms=[
-            Form(args=(("input", "Tensor"), ("mean", "float", 0.0), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("mean", "float", 0.0), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
         ],
     ),
     Op(
@@ -103,7 +103,7 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}},),
         skip={"inplace": "every draw is another"},
         forms=[
-            Form(args=(("input", "Tensor"), ("low", "float", 0.0), ("high", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("low", "float", 0.0), ("high", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
         ],
     ),
 ]

@@ -132,8 +132,8 @@ OPS = [
         methods=("median",),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1}),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sort(numpy.ravel(input))[(input.size - 1) // 2]", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), like="tuple(numpy.take(f(input, axis=dim), (input.shape[dim] - 1) // 2, axis=dim) for f in (numpy.sort, numpy.argsort))", kind="expr"),
         ],
     ),
     Op(

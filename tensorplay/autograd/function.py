@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -153,6 +152,8 @@ class NestedIOFunction(Function):
 
 def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments of forward by position: keywords go where forward's signature has them, gaps take their defaults."""
+    import inspect  # with what it loads a third of the import of tensorplay
+
     signature = inspect.signature(cls.forward)
     if cls.setup_context is Function.setup_context:
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # without ctx
@@ -183,6 +184,8 @@ def _python_apply(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
     if kwargs:
         args = _bind(cls, args, kwargs)
     if separate:
+        import inspect
+
         bound = inspect.signature(cls.forward).bind(*args)
         bound.apply_defaults()
         args = bound.args

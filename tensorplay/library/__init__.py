@@ -2,21 +2,46 @@
 
 Each goes through the generator that makes the library's own ops, is compiled once and kept, and behaves like them:
 broadcasting, dtypes, derivatives of any order, forward mode, batching. docs/your_own_ops.md teaches it.
+What is no formula is registered from Python: `custom_op`, its derivative and batching rule, `opcheck`.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _names, _store
 from ._names import NameTaken as NameTaken
 from ._store import BuildError as BuildError
 from ._store import DefinitionError as DefinitionError
 
-__all__ = ["BuildError", "DefinitionError", "NameTaken", "clear_cache", "define_op", "define_ops", "load_pack"]
+if TYPE_CHECKING:
+    from ._custom_op import (
+        CustomOpDef,
+        custom_op,
+        ops,
+        register_autograd,
+        register_fake,
+        register_kernel,
+        register_vmap,
+    )
+    from ._opcheck import OpCheckError, opcheck
+    from ._schema import infer_schema
+
+__all__ = [
+    "BuildError", "CustomOpDef", "DefinitionError", "NameTaken", "OpCheckError", "clear_cache", "custom_op",
+    "define_op", "define_ops", "infer_schema", "load_pack", "opcheck", "ops", "register_autograd", "register_fake",
+    "register_kernel", "register_vmap",
+]  # fmt: skip
+# Loaded when first asked for: a compiled op is found in the cache without them.
+_LAZY = {"OpCheckError": "_opcheck", "opcheck": "_opcheck", "infer_schema": "_schema"}
+_LAZY |= dict.fromkeys(
+    ("CustomOpDef", "custom_op", "ops", "register_autograd", "register_fake", "register_kernel", "register_vmap"),
+    "_custom_op",
+)
 _Op = Callable[..., Any]
 
 
@@ -137,3 +162,11 @@ def clear_cache() -> None:
         >>> tensorplay.library.clear_cache()  # doctest: +SKIP
     """
     _store.clear()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+    globals().update({key: getattr(module, key) for key, home in _LAZY.items() if home == _LAZY[name]})
+    return globals()[name]

@@ -90,7 +90,8 @@ def _run_all(commands: list[list[str]]) -> None:
     from ._store import BuildError
 
     width = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    waiting, running = list(reversed(commands)), []
+    waiting = list(reversed(commands))
+    running: list[tuple[list[str], subprocess.Popen[str]]] = []
     try:
         while waiting or running:
             while waiting and len(running) < width:

@@ -43,7 +43,7 @@ def start(place: dict[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", DEFINE], env=place, text=True, stdout=-1, stderr=-1)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_sixteen_processes_compile_once(place: dict[str, str], tmp_path: Path) -> None:
     said = [p.communicate() for p in [start(place) for _ in range(16)]]
     assert all(not err for _, err in said), said
@@ -54,7 +54,7 @@ def test_sixteen_processes_compile_once(place: dict[str, str], tmp_path: Path) -
     assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_killed_compile_leaves_nothing_that_is_used(place: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "hang").touch()
     victim = start(place)

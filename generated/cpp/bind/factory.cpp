@@ -42,6 +42,52 @@ PyObject* arange_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return arange_call(nullptr, args, nargs, kwnames);
 }
 
+// bartlett_window
+constexpr Param kBartlettWindowSpecParams[] = {
+    {"window_length", Kind::Int},
+    {"periodic", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kBartlettWindowSpec{"bartlett_window", "bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kBartlettWindowSpecParams};
+
+PyObject* bartlett_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBartlettWindowSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::bartlett_window(to_int(spec, a, 0), to_bool(spec, a, 1, true), to_opt_dtype(spec, a, 2)), a[4]);
+  });
+}
+PyObject* bartlett_window_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bartlett_window_call(nullptr, args, nargs, kwnames);
+}
+
+// blackman_window
+constexpr Param kBlackmanWindowSpecParams[] = {
+    {"window_length", Kind::Int},
+    {"periodic", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kBlackmanWindowSpec{"blackman_window", "blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kBlackmanWindowSpecParams};
+
+PyObject* blackman_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBlackmanWindowSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::blackman_window(to_int(spec, a, 0), to_bool(spec, a, 1, true), to_opt_dtype(spec, a, 2)), a[4]);
+  });
+}
+PyObject* blackman_window_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return blackman_window_call(nullptr, args, nargs, kwnames);
+}
+
 // empty
 constexpr Param kEmptySpecParams[] = {
     {"size", Kind::IntList},
@@ -87,6 +133,29 @@ PyObject* eye_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
   return eye_call(nullptr, args, nargs, kwnames);
 }
 
+// fftfreq
+constexpr Param kFftfreqSpecParams[] = {
+    {"n", Kind::Int},
+    {"d", Kind::Float, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kFftfreqSpec{"fftfreq", "fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", kFftfreqSpecParams};
+
+PyObject* fftfreq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kFftfreqSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::fftfreq(to_int(spec, a, 0), to_double(spec, a, 1, 1.0), to_opt_dtype(spec, a, 2)), a[4]);
+  });
+}
+PyObject* fftfreq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fftfreq_call(nullptr, args, nargs, kwnames);
+}
+
 // full
 constexpr Param kFullSpecParams[] = {
     {"size", Kind::IntList},
@@ -108,6 +177,78 @@ PyObject* full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
 }
 PyObject* full_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return full_call(nullptr, args, nargs, kwnames);
+}
+
+// hamming_window
+constexpr Param kHammingWindowSpecParams[] = {
+    {"window_length", Kind::Int},
+    {"periodic", Kind::Bool, true},
+    {"alpha", Kind::Float, true},
+    {"beta", Kind::Float, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kHammingWindowSpec{"hamming_window", "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out", kHammingWindowSpecParams};
+
+PyObject* hamming_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHammingWindowSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) to_device(spec, a, 5);  // refuses what is not there
+    return wrap_leaf(ops::hamming_window(to_int(spec, a, 0), to_bool(spec, a, 1, true), to_double(spec, a, 2, 0.54), to_double(spec, a, 3, 0.46), to_opt_dtype(spec, a, 4)), a[6]);
+  });
+}
+PyObject* hamming_window_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hamming_window_call(nullptr, args, nargs, kwnames);
+}
+
+// hann_window
+constexpr Param kHannWindowSpecParams[] = {
+    {"window_length", Kind::Int},
+    {"periodic", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kHannWindowSpec{"hann_window", "hann_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kHannWindowSpecParams};
+
+PyObject* hann_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHannWindowSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::hann_window(to_int(spec, a, 0), to_bool(spec, a, 1, true), to_opt_dtype(spec, a, 2)), a[4]);
+  });
+}
+PyObject* hann_window_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hann_window_call(nullptr, args, nargs, kwnames);
+}
+
+// kaiser_window
+constexpr Param kKaiserWindowSpecParams[] = {
+    {"window_length", Kind::Int},
+    {"periodic", Kind::Bool, true},
+    {"beta", Kind::Float, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kKaiserWindowSpec{"kaiser_window", "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor out", kKaiserWindowSpecParams};
+
+PyObject* kaiser_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kKaiserWindowSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return wrap_leaf(ops::kaiser_window(to_int(spec, a, 0), to_bool(spec, a, 1, true), to_double(spec, a, 2, 12.0), to_opt_dtype(spec, a, 3)), a[5]);
+  });
+}
+PyObject* kaiser_window_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kaiser_window_call(nullptr, args, nargs, kwnames);
 }
 
 // linspace
@@ -179,6 +320,29 @@ PyObject* ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
 }
 PyObject* ones_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return ones_call(nullptr, args, nargs, kwnames);
+}
+
+// rfftfreq
+constexpr Param kRfftfreqSpecParams[] = {
+    {"n", Kind::Int},
+    {"d", Kind::Float, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kRfftfreqSpec{"rfftfreq", "rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", kRfftfreqSpecParams};
+
+PyObject* rfftfreq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kRfftfreqSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::rfftfreq(to_int(spec, a, 0), to_double(spec, a, 1, 1.0), to_opt_dtype(spec, a, 2)), a[4]);
+  });
+}
+PyObject* rfftfreq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return rfftfreq_call(nullptr, args, nargs, kwnames);
 }
 
 // tril_indices
@@ -265,6 +429,26 @@ PyMethodDef functions_top[] = {
      "  dtype: dtype or None, default None\n"
      "  start: number\n"
      "  step: number, default 1"},
+    {"bartlett_window", fast(bartlett_window_function), METH_FASTCALL | METH_KEYWORDS,
+     "bartlett_window(window_length, periodic=True, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Bartlett window, a triangle that reaches zero at its ends.\n"
+     "\n"
+     "Args:\n"
+     "  window_length: int\n"
+     "  periodic: bool, default True\n"
+     "  dtype: dtype or None, default None"},
+    {"blackman_window", fast(blackman_window_function), METH_FASTCALL | METH_KEYWORDS,
+     "blackman_window(window_length, periodic=True, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Blackman window, 0.42 - 0.5 cos + 0.08 cos of twice the angle.\n"
+     "\n"
+     "Args:\n"
+     "  window_length: int\n"
+     "  periodic: bool, default True\n"
+     "  dtype: dtype or None, default None"},
     {"empty", fast(empty_function), METH_FASTCALL | METH_KEYWORDS,
      "empty(size, *, dtype=None)\n"
      "--\n"
@@ -293,6 +477,39 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  size: list of int\n"
      "  fill_value: number\n"
+     "  dtype: dtype or None, default None"},
+    {"hamming_window", fast(hamming_window_function), METH_FASTCALL | METH_KEYWORDS,
+     "hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Hamming window, alpha - beta cos, whose ends do not reach zero.\n"
+     "\n"
+     "Args:\n"
+     "  window_length: int\n"
+     "  periodic: bool, default True\n"
+     "  alpha: float, default 0.54\n"
+     "  beta: float, default 0.46\n"
+     "  dtype: dtype or None, default None"},
+    {"hann_window", fast(hann_window_function), METH_FASTCALL | METH_KEYWORDS,
+     "hann_window(window_length, periodic=True, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Hann window, the square of a sine.\n"
+     "\n"
+     "Args:\n"
+     "  window_length: int\n"
+     "  periodic: bool, default True\n"
+     "  dtype: dtype or None, default None"},
+    {"kaiser_window", fast(kaiser_window_function), METH_FASTCALL | METH_KEYWORDS,
+     "kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Kaiser window, by the modified Bessel function I0; beta trades width for ripple.\n"
+     "\n"
+     "Args:\n"
+     "  window_length: int\n"
+     "  periodic: bool, default True\n"
+     "  beta: float, default 12.0\n"
      "  dtype: dtype or None, default None"},
     {"linspace", fast(linspace_function), METH_FASTCALL | METH_KEYWORDS,
      "linspace(start, end, steps, *, dtype=None)\n"
@@ -359,10 +576,36 @@ PyMethodDef functions_top[] = {
      "  dtype: dtype or None, default None"},
     {},
 };
+
+PyMethodDef functions_fft[] = {
+    {"fftfreq", fast(fftfreq_function), METH_FASTCALL | METH_KEYWORDS,
+     "fftfreq(n, d=1.0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Frequencies that a transform of n points stands for, the negative ones last; d is the time\n"
+     "between samples.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  d: float, default 1.0\n"
+     "  dtype: dtype or None, default None"},
+    {"rfftfreq", fast(rfftfreq_function), METH_FASTCALL | METH_KEYWORDS,
+     "rfftfreq(n, d=1.0, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Frequencies that the half spectrum of a real signal of n points stands for.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  d: float, default 1.0\n"
+     "  dtype: dtype or None, default None"},
+    {},
+};
 }  // namespace
 
 void register_factory(Registry& r) {
   r.add("", functions_top);
+  r.add("fft", functions_fft);
 }
 
 }  // namespace tp::python

@@ -841,7 +841,7 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]\n"
      "  gradient of weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]\n"
-     "  gradient of bias = sum(g_out, other_dims(ndim(input)))"},
+     "  gradient of bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]"},
     {"native_batch_norm_backward", fast(native_batch_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "native_batch_norm_backward(grad, input, weight, mu, rstd, training, want_input, want_weight, want_bias)\n"
      "--\n"
@@ -874,7 +874,7 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]\n"
      "  gradient of weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]\n"
-     "  gradient of bias = sum(g_out, other_dims(ndim(input)))"},
+     "  gradient of bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]"},
     {"native_group_norm_backward", fast(native_group_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "native_group_norm_backward(grad, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias)\n"
      "--\n"

@@ -654,7 +654,7 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]\n"
      "  gradient of weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]\n"
-     "  gradient of bias = sum_to(g_out, normalized_shape)"},
+     "  gradient of bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]"},
     {"native_layer_norm_backward", fast(native_layer_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "native_layer_norm_backward(grad, input, normalized_shape, mu, rstd, weight, want_input, want_weight, want_bias)\n"
      "--\n"

@@ -1068,7 +1068,7 @@ PyMethodDef functions_top[] = {
      "  dtype: dtype or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = prod_others(input, dim) * expand_reduced(g, shape(input), dims_of(dim), keepdim)"},
+     "  gradient of input = conj(prod_others(input, dim)) * expand_reduced(g, shape(input), dims_of(dim), keepdim)"},
     {"std", fast(std_function), METH_FASTCALL | METH_KEYWORDS,
      "Standard deviation along dim, the square root of the variance with n - correction in its\n"
      "denominator.\n"
@@ -1507,7 +1507,7 @@ PyMethodDef methods[] = {
      "  dtype: dtype or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = prod_others(input, dim) * expand_reduced(g, shape(input), dims_of(dim), keepdim)"},
+     "  gradient of input = conj(prod_others(input, dim)) * expand_reduced(g, shape(input), dims_of(dim), keepdim)"},
     {"std", fast(std_method), METH_FASTCALL | METH_KEYWORDS,
      "Standard deviation along dim, the square root of the variance with n - correction in its\n"
      "denominator.\n"

@@ -9,6 +9,7 @@ void register_composite_1(Registry& r);
 void register_composite_2(Registry& r);
 void register_conv(Registry& r);
 void register_factory(Registry& r);
+void register_fft(Registry& r);
 void register_index(Registry& r);
 void register_linalg(Registry& r);
 void register_logical(Registry& r);
@@ -33,6 +34,7 @@ void register_all(Registry& r) {
   register_composite_2(r);
   register_conv(r);
   register_factory(r);
+  register_fft(r);
   register_index(r);
   register_linalg(r);
   register_logical(r);

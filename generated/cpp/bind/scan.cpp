@@ -179,7 +179,7 @@ PyMethodDef functions_top[] = {
      "  dtype: dtype or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = cumprod_backward(g, input, dim)"},
+     "  gradient of input = cumprod_backward(g, conj(input), dim)"},
     {"cumsum", fast(cumsum_function), METH_FASTCALL | METH_KEYWORDS,
      "cumsum(input, dim, *, dtype=None)\n"
      "--\n"
@@ -245,7 +245,7 @@ PyMethodDef methods[] = {
      "  dtype: dtype or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = cumprod_backward(g, input, dim)"},
+     "  gradient of input = cumprod_backward(g, conj(input), dim)"},
     {"cumprod_", fast(cumprod_inplace), METH_FASTCALL | METH_KEYWORDS,
      "cumprod_($self, dim, *, dtype=None)\n"
      "--\n"

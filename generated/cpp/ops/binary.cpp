@@ -192,7 +192,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   wiring::check_inplace(AddBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(add(input, other, alpha));
+    tangent = wiring::tangent_or_zeros(add(input, other, alpha));
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -311,7 +311,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(atan2(input, other));
+    tangent = wiring::tangent_or_zeros(atan2(input, other));
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -607,7 +607,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    tangent = wiring::tangent(clamp_max(input, max));
+    tangent = wiring::tangent_or_zeros(clamp_max(input, max));
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -712,7 +712,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    tangent = wiring::tangent(clamp_min(input, min));
+    tangent = wiring::tangent_or_zeros(clamp_min(input, min));
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -802,7 +802,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(copysign(input, other));
+    tangent = wiring::tangent_or_zeros(copysign(input, other));
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -910,7 +910,7 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(DivBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(div(input, other));
+    tangent = wiring::tangent_or_zeros(div(input, other));
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -997,7 +997,7 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(floor_divide(input, other));
+    tangent = wiring::tangent_or_zeros(floor_divide(input, other));
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -1281,7 +1281,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(fmod(input, other));
+    tangent = wiring::tangent_or_zeros(fmod(input, other));
   Ref<FmodBackward> node;
   if (record) {
     node = make_node<FmodBackward>();
@@ -1540,7 +1540,7 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(hypot(input, other));
+    tangent = wiring::tangent_or_zeros(hypot(input, other));
   Ref<HypotBackward> node;
   if (record) {
     node = make_node<HypotBackward>();
@@ -2150,7 +2150,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(MulBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(mul(input, other));
+    tangent = wiring::tangent_or_zeros(mul(input, other));
   Ref<MulBackward> node;
   if (record) {
     node = make_node<MulBackward>();
@@ -2305,7 +2305,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   wiring::check_inplace(PowBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    tangent = wiring::tangent(pow(input, exponent));
+    tangent = wiring::tangent_or_zeros(pow(input, exponent));
   Ref<PowBackward> node;
   if (record) {
     node = make_node<PowBackward>();
@@ -2409,7 +2409,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(remainder(input, other));
+    tangent = wiring::tangent_or_zeros(remainder(input, other));
   Ref<RemainderBackward> node;
   if (record) {
     node = make_node<RemainderBackward>();
@@ -2817,7 +2817,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   wiring::check_inplace(SubBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(sub(input, other, alpha));
+    tangent = wiring::tangent_or_zeros(sub(input, other, alpha));
   Ref<SubBackward> node;
   if (record) {
     node = make_node<SubBackward>();

@@ -252,7 +252,7 @@ TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& 
   wiring::check_inplace(kClampSchema, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    tangent = wiring::tangent(clamp(input, min, max));
+    tangent = wiring::tangent_or_zeros(clamp(input, min, max));
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());

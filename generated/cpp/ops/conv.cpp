@@ -122,6 +122,11 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv1d(wiring::autocast(Conv1dBackward::schema_v1, input), wiring::autocast(Conv1dBackward::schema_v1,
+        weight), wiring::autocast(Conv1dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -220,6 +225,11 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv1d(wiring::autocast(Conv1dBackward1::schema_v1, input), wiring::autocast(Conv1dBackward1::schema_v1,
+        weight), wiring::autocast(Conv1dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -318,6 +328,11 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv2d(wiring::autocast(Conv2dBackward::schema_v1, input), wiring::autocast(Conv2dBackward::schema_v1,
+        weight), wiring::autocast(Conv2dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -416,6 +431,11 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv2d(wiring::autocast(Conv2dBackward1::schema_v1, input), wiring::autocast(Conv2dBackward1::schema_v1,
+        weight), wiring::autocast(Conv2dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -514,6 +534,11 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv3d(wiring::autocast(Conv3dBackward::schema_v1, input), wiring::autocast(Conv3dBackward::schema_v1,
+        weight), wiring::autocast(Conv3dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -612,6 +637,11 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv3d(wiring::autocast(Conv3dBackward1::schema_v1, input), wiring::autocast(Conv3dBackward1::schema_v1,
+        weight), wiring::autocast(Conv3dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -712,6 +742,12 @@ Storage conv_transpose1d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose1d(wiring::autocast(ConvTranspose1dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose1dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose1dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose1d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -812,6 +848,12 @@ Storage conv_transpose2d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose2d(wiring::autocast(ConvTranspose2dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose2dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose2dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose2d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -912,6 +954,12 @@ Storage conv_transpose3d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose3d(wiring::autocast(ConvTranspose3dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose3dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose3dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose3d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -1012,6 +1060,12 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return convolution(wiring::autocast(ConvolutionBackward::schema_v1, input),
+        wiring::autocast(ConvolutionBackward::schema_v1, weight), wiring::autocast(ConvolutionBackward::schema_v1,
+        bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(convolution(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {

@@ -607,7 +607,7 @@ TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& 
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    tangent = wiring::tangent(index_add(input, dim, index, source, alpha));
+    tangent = wiring::tangent_or_zeros(index_add(input, dim, index, source, alpha));
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -850,7 +850,7 @@ TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices,
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    tangent = wiring::tangent(index_put(input, indices, values, accumulate));
+    tangent = wiring::tangent_or_zeros(index_put(input, indices, values, accumulate));
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -1122,7 +1122,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(scatter(input, dim, index, value));
+    tangent = wiring::tangent_or_zeros(scatter(input, dim, index, value));
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -1210,7 +1210,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter(input, dim, index, src));
+    tangent = wiring::tangent_or_zeros(scatter(input, dim, index, src));
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -1301,7 +1301,7 @@ TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter_add(input, dim, index, src));
+    tangent = wiring::tangent_or_zeros(scatter_add(input, dim, index, src));
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();

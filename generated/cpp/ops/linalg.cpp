@@ -126,6 +126,11 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return addbmm(wiring::autocast(AddbmmBackward::schema_v1, input), wiring::autocast(AddbmmBackward::schema_v1,
+        batch1), wiring::autocast(AddbmmBackward::schema_v1, batch2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(addbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<AddbmmBackward>();
@@ -211,6 +216,11 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return addmm(wiring::autocast(AddmmBackward::schema_v1, input), wiring::autocast(AddmmBackward::schema_v1, mat1),
+        wiring::autocast(AddmmBackward::schema_v1, mat2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(addmm(input->storage(), mat1->storage(), mat2->storage(), beta, alpha));
   if (wiring::records(input, mat1, mat2)) {
     auto node = make_node<AddmmBackward>();
@@ -472,6 +482,11 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return baddbmm(wiring::autocast(BaddbmmBackward::schema_v1, input), wiring::autocast(BaddbmmBackward::schema_v1,
+        batch1), wiring::autocast(BaddbmmBackward::schema_v1, batch2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<BaddbmmBackward>();
@@ -543,6 +558,10 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return bmm(wiring::autocast(BmmBackward::schema_v1, input), wiring::autocast(BmmBackward::schema_v1, mat2));
+  }
   TensorRef out = wiring::wrap(bmm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<BmmBackward>();
@@ -583,7 +602,8 @@ GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_output
 //   out = vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, (-1,))
 
 namespace {
-constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::ForceFp32,
+    true};
 
 template <class V>
 V cdist_compose(const V& x1, const V& x2, double p) {
@@ -593,7 +613,13 @@ V cdist_compose(const V& x1, const V& x2, double p) {
 }  // namespace
 
 Storage cdist(const Storage& x1, const Storage& x2, double p) { return cdist_compose<Storage>(x1, x2, p); }
-TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) { return cdist_compose<TensorRef>(x1, x2, p); }
+TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cdist(wiring::autocast(kCdistSchema, x1), wiring::autocast(kCdistSchema, x2), p);
+  }
+  return cdist_compose<TensorRef>(x1, x2, p);
+}
 
 // cholesky_lower(Tensor input) -> Tensor out
 //   out = cholesky_symmetric((input + mH(input)) / 2)
@@ -1382,6 +1408,11 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return linear(wiring::autocast(LinearBackward::schema_v1, input), wiring::autocast(LinearBackward::schema_v1,
+        weight), wiring::autocast(LinearBackward::schema_v1, bias));
+  }
   TensorRef out = wiring::wrap(linear(input->storage(), weight->storage(), storage_or_absent(bias)));
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<LinearBackward>();
@@ -1469,6 +1500,11 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
+        other));
+  }
   TensorRef out = wiring::wrap(matmul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MatmulBackward>();
@@ -1559,6 +1595,10 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
+  }
   TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<MmBackward>();
@@ -1765,7 +1805,7 @@ GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 //   out = sum(diagonal(input))
 
 namespace {
-constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V trace_compose(const V& input) {
@@ -1774,7 +1814,13 @@ V trace_compose(const V& input) {
 }  // namespace
 
 Storage trace(const Storage& input) { return trace_compose<Storage>(input); }
-TensorRef trace(const TensorRef& input) { return trace_compose<TensorRef>(input); }
+TensorRef trace(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return trace(wiring::autocast(kTraceSchema, input));
+  }
+  return trace_compose<TensorRef>(input);
+}
 
 // vdot(Tensor input, Tensor other) -> Tensor out
 //   out = dot(conj(input), other)
@@ -1793,7 +1839,7 @@ TensorRef vdot(const TensorRef& input, const TensorRef& other) { return vdot_com
 //   out = sum(conj(x) * y, (dim,))
 
 namespace {
-constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Keep,
+constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Lower,
     true};
 
 template <class V>
@@ -1804,6 +1850,10 @@ V vecdot_compose(const V& x, const V& y, std::int64_t dim) {
 
 Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) { return vecdot_compose<Storage>(x, y, dim); }
 TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return vecdot(wiring::autocast(kVecdotSchema, x), wiring::autocast(kVecdotSchema, y), dim);
+  }
   return vecdot_compose<TensorRef>(x, y, dim);
 }
 

@@ -10,7 +10,7 @@ class TP_API AddbmmBackward final : public FuncOp<AddbmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"addbmm",
       "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
+      Amp::Lower, true};
   static constexpr const char* kName = "AddbmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
@@ -28,7 +28,7 @@ class TP_API AddbmmBackward final : public FuncOp<AddbmmBackward, 3, 2> {
 class TP_API AddmmBackward final : public FuncOp<AddmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"addmm",
-      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Keep,
+      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Lower,
       true};
   static constexpr const char* kName = "AddmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"mat1", "mat2"};
@@ -86,7 +86,7 @@ class TP_API BaddbmmBackward final : public FuncOp<BaddbmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"baddbmm",
       "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
+      Amp::Lower, true};
   static constexpr const char* kName = "BaddbmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
@@ -103,7 +103,7 @@ class TP_API BaddbmmBackward final : public FuncOp<BaddbmmBackward, 3, 2> {
 // bmm(Tensor input, Tensor mat2) -> Tensor out
 class TP_API BmmBackward final : public FuncOp<BmmBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "BmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "mat2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -268,7 +268,7 @@ class TP_API LinalgSvdBackward final : public FuncOp<LinalgSvdBackward, 1, 3> {
 class TP_API LinearBackward final : public FuncOp<LinearBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"linear", "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out",
-      1, Amp::Keep, true};
+      1, Amp::Lower, true};
   static constexpr const char* kName = "LinearBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -282,7 +282,8 @@ class TP_API LinearBackward final : public FuncOp<LinearBackward, 3, 2> {
 // matmul(Tensor input, Tensor other) -> Tensor out
 class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Lower,
+      true};
   static constexpr const char* kName = "MatmulBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -296,7 +297,7 @@ class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
 // mm(Tensor input, Tensor mat2) -> Tensor out
 class TP_API MmBackward final : public FuncOp<MmBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "MmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "mat2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};

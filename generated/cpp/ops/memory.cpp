@@ -204,7 +204,7 @@ TensorRef copy_(const TensorRef& input, const TensorRef& src) {
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(copy(input, src));
+    tangent = wiring::tangent_or_zeros(copy(input, src));
   Ref<CopyBackward> node;
   if (record) {
     node = make_node<CopyBackward>();
@@ -300,7 +300,7 @@ TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   wiring::check_inplace(FillBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    tangent = wiring::tangent(fill(input, value));
+    tangent = wiring::tangent_or_zeros(fill(input, value));
   Ref<FillBackward> node;
   if (record) {
     node = make_node<FillBackward>();
@@ -448,7 +448,7 @@ TensorRef zero_(const TensorRef& input) {
   wiring::check_inplace(kZeroSchema, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(zero(input));
+    tangent = wiring::tangent_or_zeros(zero(input));
   TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());

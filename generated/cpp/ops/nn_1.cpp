@@ -292,6 +292,10 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return adaptive_avg_pool3d(wiring::autocast(AdaptiveAvgPool3dBackward::schema_v1, input), output_size);
+  }
   TensorRef out = wiring::wrap(adaptive_avg_pool3d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool3dBackward>();
@@ -952,7 +956,7 @@ GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 
 namespace {
 constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
-    "avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", 1, Amp::Keep, true};
+    "avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V avg_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
@@ -969,6 +973,11 @@ Storage avg_pool3d(const Storage& input, const Dims& kernel_size, const std::opt
 }
 TensorRef avg_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return avg_pool3d(wiring::autocast(kAvgPool3dSchema, input), kernel_size, stride, padding, ceil_mode,
+        count_include_pad, divisor_override);
+  }
   return avg_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override);
 }
@@ -1137,7 +1146,7 @@ TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, cons
 namespace {
 constexpr OpSchema kBinaryCrossEntropySchema{"binary_cross_entropy",
     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction=\"mean\") -> Tensor out",
-    1, Amp::Keep, true};
+    1, Amp::ForceFp32, true};
 
 template <class V>
 V binary_cross_entropy_compose(const V& input, const V& target, const V& weight, std::string_view reduction) {
@@ -1151,6 +1160,12 @@ Storage binary_cross_entropy(const Storage& input, const Storage& target, const 
 }
 TensorRef binary_cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return binary_cross_entropy(wiring::autocast(kBinaryCrossEntropySchema, input),
+        wiring::autocast(kBinaryCrossEntropySchema, target), wiring::autocast(kBinaryCrossEntropySchema, weight),
+        reduction);
+  }
   return binary_cross_entropy_compose<TensorRef>(input, target, weight, reduction);
 }
 
@@ -1160,7 +1175,7 @@ TensorRef binary_cross_entropy(const TensorRef& input, const TensorRef& target, 
 
 namespace {
 constexpr OpSchema kBinaryCrossEntropyWithLogitsSchema{"binary_cross_entropy_with_logits",
-    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor out", 1, Amp::Keep, true};
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V binary_cross_entropy_with_logits_compose(const V& input, const V& target, const V& weight,
@@ -1177,6 +1192,13 @@ Storage binary_cross_entropy_with_logits(const Storage& input, const Storage& ta
 }
 TensorRef binary_cross_entropy_with_logits(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction, const TensorRef& pos_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return binary_cross_entropy_with_logits(wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, input),
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, target),
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, weight), reduction,
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, pos_weight));
+  }
   return binary_cross_entropy_with_logits_compose<TensorRef>(input, target, weight, reduction, pos_weight);
 }
 
@@ -1207,7 +1229,7 @@ TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
 
 namespace {
 constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
@@ -1225,6 +1247,12 @@ Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, cons
 }
 TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
     double margin, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
+        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
+        margin, reduction);
+  }
   return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
 }
 

@@ -69,7 +69,7 @@ class TP_API AdaptiveAvgPool2dBackwardBackward final : public FuncOp<AdaptiveAvg
 class TP_API AdaptiveAvgPool3dBackward final : public FuncOp<AdaptiveAvgPool3dBackward, 1, 0> {
  public:
   static constexpr OpSchema schema_v1{"adaptive_avg_pool3d",
-      "adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out", 1, Amp::Keep, true};
+      "adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out", 1, Amp::ForceFp32, true};
   static constexpr const char* kName = "AdaptiveAvgPool3dBackward";
   static constexpr std::array<const char*, 0> kSavedNames{};
   static constexpr std::array<std::int8_t, 0> kSavedInput{};

@@ -392,7 +392,7 @@ TensorRef group_norm(const TensorRef& input, std::int64_t num_groups, const Tens
 namespace {
 constexpr OpSchema kHingeEmbeddingLossSchema{"hinge_embedding_loss",
     "hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction=\"mean\") -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V hinge_embedding_loss_compose(const V& input, const V& target, double margin, std::string_view reduction) {
@@ -408,6 +408,11 @@ Storage hinge_embedding_loss(const Storage& input, const Storage& target, double
 }
 TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, double margin,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return hinge_embedding_loss(wiring::autocast(kHingeEmbeddingLossSchema, input),
+        wiring::autocast(kHingeEmbeddingLossSchema, target), margin, reduction);
+  }
   return hinge_embedding_loss_compose<TensorRef>(input, target, margin, reduction);
 }
 
@@ -416,8 +421,8 @@ TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, 
 
 namespace {
 constexpr OpSchema kHuberLossSchema{"huber_loss",
-    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", 1, Amp::Keep,
-    true};
+    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", 1,
+    Amp::ForceFp32, true};
 
 template <class V>
 V huber_loss_compose(const V& input, const V& target, std::string_view reduction, double delta) {
@@ -429,6 +434,11 @@ Storage huber_loss(const Storage& input, const Storage& target, std::string_view
   return huber_loss_compose<Storage>(input, target, reduction, delta);
 }
 TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return huber_loss(wiring::autocast(kHuberLossSchema, input), wiring::autocast(kHuberLossSchema, target), reduction,
+        delta);
+  }
   return huber_loss_compose<TensorRef>(input, target, reduction, delta);
 }
 
@@ -464,7 +474,7 @@ TensorRef instance_norm(const TensorRef& input, const TensorRef& running_mean, c
 namespace {
 constexpr OpSchema kKlDivSchema{"kl_div",
     "kl_div(Tensor input, Tensor target, *, str reduction=\"mean\", bool log_target=False) -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V kl_div_compose(const V& input, const V& target, std::string_view reduction, bool log_target) {
@@ -479,6 +489,10 @@ Storage kl_div(const Storage& input, const Storage& target, std::string_view red
   return kl_div_compose<Storage>(input, target, reduction, log_target);
 }
 TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_view reduction, bool log_target) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return kl_div(wiring::autocast(kKlDivSchema, input), wiring::autocast(kKlDivSchema, target), reduction, log_target);
+  }
   return kl_div_compose<TensorRef>(input, target, reduction, log_target);
 }
 
@@ -487,7 +501,7 @@ TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_vi
 
 namespace {
 constexpr OpSchema kL1LossSchema{"l1_loss",
-    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V l1_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -499,6 +513,10 @@ Storage l1_loss(const Storage& input, const Storage& target, std::string_view re
   return l1_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return l1_loss(wiring::autocast(kL1LossSchema, input), wiring::autocast(kL1LossSchema, target), reduction);
+  }
   return l1_loss_compose<TensorRef>(input, target, reduction);
 }
 
@@ -670,7 +688,7 @@ GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorR
 
 namespace {
 constexpr OpSchema kMarginRankingLossSchema{"margin_ranking_loss",
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V margin_ranking_loss_compose(const V& input1, const V& input2, const V& target, double margin,
@@ -686,6 +704,12 @@ Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const 
 }
 TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target, double margin,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return margin_ranking_loss(wiring::autocast(kMarginRankingLossSchema, input1),
+        wiring::autocast(kMarginRankingLossSchema, input2), wiring::autocast(kMarginRankingLossSchema, target), margin,
+        reduction);
+  }
   return margin_ranking_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
 }
 
@@ -878,7 +902,7 @@ GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
-    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
+    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
@@ -894,6 +918,10 @@ Storage max_pool3d(const Storage& input, const Dims& kernel_size, const std::opt
 }
 TensorRef max_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return max_pool3d(wiring::autocast(kMaxPool3dSchema, input), kernel_size, stride, padding, dilation, ceil_mode);
+  }
   return max_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
@@ -970,7 +998,7 @@ GraphGradVec MaxPool3dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kMseLossSchema{"mse_loss",
-    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V mse_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -982,6 +1010,10 @@ Storage mse_loss(const Storage& input, const Storage& target, std::string_view r
   return mse_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return mse_loss(wiring::autocast(kMseLossSchema, input), wiring::autocast(kMseLossSchema, target), reduction);
+  }
   return mse_loss_compose<TensorRef>(input, target, reduction);
 }
 
@@ -1024,6 +1056,14 @@ V native_attention_vjp_attn_mask(const V& g_out, const V& query, const V& key, c
     std::optional<double> scale) {
   return sum_to(std::get<3>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp,
       random_state, dropout_p, is_causal, scale, true)), shape(attn_mask));
+}
+
+template <class V>
+std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, const V& key, const V& value,
+    const V& attn_mask, const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p,
+      is_causal, scale, false);
 }
 
 void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
@@ -1102,18 +1142,16 @@ GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(4);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 4> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_attention_vjp_joint<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_ ? Storage(saved(3))
+        : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_);
   if (needs(*this, 0))
-    grads[0] = fit(native_attention_vjp_query<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_attention_vjp_key<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(1),
-        input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_attention_vjp_value<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(2),
-        input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   if (needs(*this, 3))
     grads[3] = fit(native_attention_vjp_attn_mask<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
         ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(3),
@@ -1124,18 +1162,17 @@ GraphGradVec NativeAttentionBackward::apply_for_graph(std::span<const TensorRef>
   GraphGradVec grads(4);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 4> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_attention_vjp_joint<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
+        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
+        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_);
   if (needs(*this, 0))
-    grads[0] = fit(native_attention_vjp_query<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_attention_vjp_key<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_attention_vjp_value<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   if (needs(*this, 3))
     grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
         has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
@@ -1197,8 +1234,8 @@ std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const 
 // native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
 //   vjp input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]
 //   vjp weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]
-//   vjp bias = sum(g_out, other_dims(ndim(input)))
-//   saves: input, weight, mu, rstd, shape of input, training
+//   vjp bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]
+//   saves: input, weight, mu, rstd, training
 
 namespace {
 
@@ -1215,8 +1252,15 @@ V native_batch_norm_vjp_weight(const V& g_out, const V& input, const V& weight, 
 }
 
 template <class V>
-V native_batch_norm_vjp_bias(const V& g_out, const Shape& input_shape) {
-  return sum(g_out, other_dims(ndim(input_shape)), false, std::nullopt);
+V native_batch_norm_vjp_bias(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
+    bool training) {
+  return std::get<2>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, const V& weight, const V& mu,
+    const V& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
+  return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
 }
 
 void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
@@ -1232,8 +1276,8 @@ void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
         wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), input->sizes(), input->dtype());
     if (tangents[1]) grads[1] = fit(native_batch_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
         wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_batch_norm_vjp_bias<TensorRef>(g_out, input->sizes()), bias->sizes(),
-        bias->dtype());
+    if (tangents[2]) grads[2] = fit(native_batch_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), bias->sizes(), bias->dtype());
     return grads;
   }, tangents);
   for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
@@ -1263,14 +1307,13 @@ std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorR
     back.set_input(0, input);
     back.set_input(1, weight);
     back.set_input(2, bias);
-    back.input_shape_ = input->sizes();
     back.has_weight_ = bool(weight);
     back.training_ = training;
-    if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
-    if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
+    back.save(0, input);
+    if (weight) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
+    back.save(2, mu);
+    back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_batch_norm_set_tangent(out, mu, rstd, input, weight, bias, running_mean, running_var, training);
@@ -1280,30 +1323,33 @@ GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(5);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_batch_norm_vjp_joint<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
+        saved(2), saved(3), training_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_batch_norm_vjp_input<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
-        saved(2), saved(3), training_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_batch_norm_vjp_weight<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
-        saved(2), saved(3), training_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_batch_norm_vjp_bias<Storage>(g_out, input_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeBatchNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(5);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_batch_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), has_weight_ ? TensorRef(saved_tensor(1))
+        : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_, needs(*this, 0), needs(*this, 1),
+        needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_batch_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_),
-        input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_batch_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_),
-        input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_batch_norm_vjp_bias<TensorRef>(g_out, input_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1363,8 +1409,8 @@ std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const
 // native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
 //   vjp input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]
 //   vjp weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = sum(g_out, other_dims(ndim(input)))
-//   saves: input, weight, mu, rstd, shape of input, num_groups
+//   vjp bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]
+//   saves: input, weight, mu, rstd, num_groups
 
 namespace {
 
@@ -1381,8 +1427,15 @@ V native_group_norm_vjp_weight(const V& g_out, const V& input, const V& mu, cons
 }
 
 template <class V>
-V native_group_norm_vjp_bias(const V& g_out, const Shape& input_shape) {
-  return sum(g_out, other_dims(ndim(input_shape)), false, std::nullopt);
+V native_group_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    std::int64_t num_groups) {
+  return std::get<2>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, std::int64_t num_groups, bool want_input, bool want_weight, bool want_bias) {
+  return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
 }
 
 void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
@@ -1397,8 +1450,8 @@ void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
     if (tangents[1]) grads[1] = fit(native_group_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
         wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), weight->sizes(),
         weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_group_norm_vjp_bias<TensorRef>(g_out, input->sizes()), bias->sizes(),
-        bias->dtype());
+    if (tangents[2]) grads[2] = fit(native_group_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), bias->sizes(), bias->dtype());
     return grads;
   }, tangents);
   for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
@@ -1426,14 +1479,13 @@ std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t 
     back.set_input(0, input);
     back.set_input(1, weight);
     back.set_input(2, bias);
-    back.input_shape_ = input->sizes();
     back.has_weight_ = bool(weight);
     back.num_groups_ = num_groups;
-    if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
-    if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
+    back.save(0, input);
+    if (weight) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
+    back.save(2, mu);
+    back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_group_norm_set_tangent(out, mu, rstd, input, num_groups, weight, bias);
@@ -1443,30 +1495,33 @@ GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_group_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), num_groups_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_group_norm_vjp_input<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), num_groups_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_group_norm_vjp_weight<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), num_groups_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_group_norm_vjp_bias<Storage>(g_out, input_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeGroupNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(3);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_group_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_, needs(*this, 0),
+        needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_group_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_group_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_), input_shape(1),
-        input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_group_norm_vjp_bias<TensorRef>(g_out, input_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 

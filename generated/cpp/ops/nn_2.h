@@ -175,7 +175,6 @@ class TP_API NativeBatchNormBackward final : public FuncOp<NativeBatchNormBackwa
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
   Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeBatchNormBackward, 5, 4>::output_like(0) : output_like_[nr - 1]; }
 
-  Shape input_shape_;
   bool has_weight_ = false;
   bool training_ = false;
   std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
@@ -197,7 +196,6 @@ class TP_API NativeGroupNormBackward final : public FuncOp<NativeGroupNormBackwa
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
   Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeGroupNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
 
-  Shape input_shape_;
   bool has_weight_ = false;
   std::int64_t num_groups_ = 0;
   std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first

@@ -84,7 +84,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 // native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
 //   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
 //   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = sum_to(g_out, normalized_shape)
+//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
 //   saves: input, weight, mu, rstd, normalized_shape
 
 namespace {
@@ -102,7 +102,17 @@ V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, cons
 }
 
 template <class V>
-V native_layer_norm_vjp_bias(const V& g_out, const Dims& normalized_shape) { return sum_to(g_out, normalized_shape); }
+V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
+  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
+      want_bias);
+}
 
 void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
@@ -117,7 +127,8 @@ void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, co
     if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
         wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
         weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, normalized_shape), bias->sizes(),
+    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
         bias->dtype());
     return grads;
   }, tangents);
@@ -148,11 +159,11 @@ std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& n
     back.set_input(2, bias);
     back.has_weight_ = bool(weight);
     back.normalized_shape_ = normalized_shape;
-    if (input->requires_grad() || (weight && weight->requires_grad())) back.save(0, input);
-    if (weight && (input->requires_grad() || (weight && weight->requires_grad()))) back.save(1, weight);
+    back.save(0, input);
+    if (weight) back.save(1, weight);
     wiring::attach(out, NodeRef::share(&back), 0);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(2, mu);
-    if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
+    back.save(2, mu);
+    back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
     native_layer_norm_set_tangent(out, mu, rstd, input, normalized_shape, weight, bias);
@@ -162,30 +173,33 @@ GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_layer_norm_vjp_input<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_layer_norm_vjp_weight<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_
-        ? Storage(saved(1)) : Storage(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_layer_norm_vjp_bias<Storage>(g_out, normalized_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(3);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
+        0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_),
-        input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_),
-        input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, normalized_shape_), input_shape(2), input_dtype(2));
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -262,6 +276,12 @@ V native_rms_norm_vjp_weight(const V& g_out, const V& input, const V& rstd, cons
   return std::get<1>(native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, false, true));
 }
 
+template <class V>
+std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const V& rstd, const V& weight,
+    const Dims& normalized_shape, bool want_input, bool want_weight) {
+  return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
+}
+
 void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
@@ -311,24 +331,28 @@ GradVec NativeRmsNormBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 2> joint;
+  if (needs(*this, 0) || needs(*this, 1))
+    joint = native_rms_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1)) : Storage(),
+        normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(native_rms_norm_vjp_input<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_rms_norm_vjp_weight<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec NativeRmsNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 2> joint;
+  if (needs(*this, 0) || needs(*this, 1))
+    joint = native_rms_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
+        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(native_rms_norm_vjp_input<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_), input_shape(0), input_dtype(0));
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(native_rms_norm_vjp_weight<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
-        ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_), input_shape(1), input_dtype(1));
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -383,7 +407,7 @@ std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const T
 
 namespace {
 constexpr OpSchema kNllLossSchema{"nll_loss",
-    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V nll_loss_compose(const V& input, const V& target, const V& weight, std::int64_t ignore_index,
@@ -398,6 +422,11 @@ Storage nll_loss(const Storage& input, const Storage& target, const Storage& wei
 }
 TensorRef nll_loss(const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return nll_loss(wiring::autocast(kNllLossSchema, input), wiring::autocast(kNllLossSchema, target),
+        wiring::autocast(kNllLossSchema, weight), ignore_index, reduction);
+  }
   return nll_loss_compose<TensorRef>(input, target, weight, ignore_index, reduction);
 }
 
@@ -769,7 +798,7 @@ TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const
 
 namespace {
 constexpr OpSchema kPoissonNllLossSchema{"poisson_nll_loss",
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V poisson_nll_loss_compose(const V& input, const V& target, bool log_input, bool full, double eps,
@@ -789,6 +818,11 @@ Storage poisson_nll_loss(const Storage& input, const Storage& target, bool log_i
 }
 TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool log_input, bool full, double eps,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return poisson_nll_loss(wiring::autocast(kPoissonNllLossSchema, input), wiring::autocast(kPoissonNllLossSchema,
+        target), log_input, full, eps, reduction);
+  }
   return poisson_nll_loss_compose<TensorRef>(input, target, log_input, full, eps, reduction);
 }
 
@@ -796,7 +830,7 @@ TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool
 //   out = where(input > 0, input, (reshape(weight, ()) if numel(weight) == 1 else reshape(weight, class_shape(shape(input)))) * input)
 
 namespace {
-constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
 V prelu_compose(const V& input, const V& weight) {
@@ -806,7 +840,13 @@ V prelu_compose(const V& input, const V& weight) {
 }  // namespace
 
 Storage prelu(const Storage& input, const Storage& weight) { return prelu_compose<Storage>(input, weight); }
-TensorRef prelu(const TensorRef& input, const TensorRef& weight) { return prelu_compose<TensorRef>(input, weight); }
+TensorRef prelu(const TensorRef& input, const TensorRef& weight) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return prelu(wiring::autocast(kPreluSchema, input), wiring::autocast(kPreluSchema, weight));
+  }
+  return prelu_compose<TensorRef>(input, weight);
+}
 
 // rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out
 //   out = native_rms_norm(input, normalized_shape, weight, eps)[0]
@@ -835,7 +875,7 @@ TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const T
 
 namespace {
 constexpr OpSchema kScaledDotProductAttentionSchema{"scaled_dot_product_attention",
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", 1, Amp::Keep, true};
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
 V scaled_dot_product_attention_compose(const V& query, const V& key, const V& value, const V& attn_mask,
@@ -852,6 +892,12 @@ Storage scaled_dot_product_attention(const Storage& query, const Storage& key, c
 }
 TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return scaled_dot_product_attention(wiring::autocast(kScaledDotProductAttentionSchema, query),
+        wiring::autocast(kScaledDotProductAttentionSchema, key), wiring::autocast(kScaledDotProductAttentionSchema,
+        value), wiring::autocast(kScaledDotProductAttentionSchema, attn_mask), dropout_p, is_causal, scale);
+  }
   return scaled_dot_product_attention_compose<TensorRef>(query, key, value, attn_mask, dropout_p, is_causal, scale);
 }
 
@@ -861,7 +907,7 @@ TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& 
 namespace {
 constexpr OpSchema kSmoothL1LossSchema{"smooth_l1_loss",
     "smooth_l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float beta=1.0) -> Tensor out", 1,
-    Amp::Keep, true};
+    Amp::ForceFp32, true};
 
 template <class V>
 V smooth_l1_loss_compose(const V& input, const V& target, std::string_view reduction, double beta) {
@@ -873,6 +919,11 @@ Storage smooth_l1_loss(const Storage& input, const Storage& target, std::string_
   return smooth_l1_loss_compose<Storage>(input, target, reduction, beta);
 }
 TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double beta) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return smooth_l1_loss(wiring::autocast(kSmoothL1LossSchema, input), wiring::autocast(kSmoothL1LossSchema, target),
+        reduction, beta);
+  }
   return smooth_l1_loss_compose<TensorRef>(input, target, reduction, beta);
 }
 
@@ -881,7 +932,7 @@ TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::s
 
 namespace {
 constexpr OpSchema kSoftMarginLossSchema{"soft_margin_loss",
-    "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V soft_margin_loss_compose(const V& input, const V& target, std::string_view reduction) {
@@ -893,6 +944,11 @@ Storage soft_margin_loss(const Storage& input, const Storage& target, std::strin
   return soft_margin_loss_compose<Storage>(input, target, reduction);
 }
 TensorRef soft_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return soft_margin_loss(wiring::autocast(kSoftMarginLossSchema, input), wiring::autocast(kSoftMarginLossSchema,
+        target), reduction);
+  }
   return soft_margin_loss_compose<TensorRef>(input, target, reduction);
 }
 
@@ -1051,7 +1107,7 @@ TensorRef softmin(const TensorRef& input, std::int64_t dim) { return softmin_com
 
 namespace {
 constexpr OpSchema kTripletMarginLossSchema{"triplet_margin_loss",
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V triplet_margin_loss_compose(const V& anchor, const V& positive, const V& negative, double margin, double p,
@@ -1069,6 +1125,12 @@ Storage triplet_margin_loss(const Storage& anchor, const Storage& positive, cons
 }
 TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive, const TensorRef& negative,
     double margin, double p, double eps, bool swap, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return triplet_margin_loss(wiring::autocast(kTripletMarginLossSchema, anchor),
+        wiring::autocast(kTripletMarginLossSchema, positive), wiring::autocast(kTripletMarginLossSchema, negative),
+        margin, p, eps, swap, reduction);
+  }
   return triplet_margin_loss_compose<TensorRef>(anchor, positive, negative, margin, p, eps, swap, reduction);
 }
 

@@ -7,6 +7,7 @@
 #include "ops/composite_2.h"
 #include "ops/conv.h"
 #include "ops/factory.h"
+#include "ops/fft.h"
 #include "ops/index.h"
 #include "ops/linalg.h"
 #include "ops/logical.h"
@@ -73,6 +74,15 @@ constexpr NodeFactory kFactories[] = {
     {"ConvolutionModeWeightBackwardBackward", &ConvolutionModeWeightBackwardBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionModeWeightBackwardBackward>(); }},
     {"ConvolutionWeightBackwardBackward", &ConvolutionWeightBackwardBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionWeightBackwardBackward>(); }},
     {"Im2colBackward", &Im2colBackward::schema_v1, []() -> NodeRef { return make_node<Im2colBackward>(); }},
+    {"FftBackward", &FftBackward::schema_v1, []() -> NodeRef { return make_node<FftBackward>(); }},
+    {"FftnBackward", &FftnBackward::schema_v1, []() -> NodeRef { return make_node<FftnBackward>(); }},
+    {"FitSizeBackward", &FitSizeBackward::schema_v1, []() -> NodeRef { return make_node<FitSizeBackward>(); }},
+    {"IfftBackward", &IfftBackward::schema_v1, []() -> NodeRef { return make_node<IfftBackward>(); }},
+    {"IfftnBackward", &IfftnBackward::schema_v1, []() -> NodeRef { return make_node<IfftnBackward>(); }},
+    {"IrfftBackward", &IrfftBackward::schema_v1, []() -> NodeRef { return make_node<IrfftBackward>(); }},
+    {"IrfftnBackward", &IrfftnBackward::schema_v1, []() -> NodeRef { return make_node<IrfftnBackward>(); }},
+    {"RfftBackward", &RfftBackward::schema_v1, []() -> NodeRef { return make_node<RfftBackward>(); }},
+    {"RfftnBackward", &RfftnBackward::schema_v1, []() -> NodeRef { return make_node<RfftnBackward>(); }},
     {"AsStridedBackwardBackward", &AsStridedBackwardBackward::schema_v1, []() -> NodeRef { return make_node<AsStridedBackwardBackward>(); }},
     {"AsStridedScatterBackward", &AsStridedScatterBackward::schema_v1, []() -> NodeRef { return make_node<AsStridedScatterBackward>(); }},
     {"DiagonalBackwardBackward", &DiagonalBackwardBackward::schema_v1, []() -> NodeRef { return make_node<DiagonalBackwardBackward>(); }},

@@ -13,6 +13,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
@@ -1078,14 +1080,14 @@ GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_out
 }
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   vjp input = prod_others(input, dim) * expand_reduced(g, shape(input), dims_of(dim), keepdim)
+//   vjp input = conj(prod_others(input, dim)) * expand_reduced(g, shape(input), dims_of(dim), keepdim)
 //   saves: input, dim, keepdim
 
 namespace {
 
 template <class V>
 V prod_vjp_input(const V& g, const V& input, std::optional<std::int64_t> dim, bool keepdim) {
-  return mul(prod_others(input, dim), expand_reduced(g, shape(input), dims_of(dim), keepdim));
+  return mul(conj(prod_others(input, dim)), expand_reduced(g, shape(input), dims_of(dim), keepdim));
 }
 
 void prod_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -1104,6 +1106,10 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return prod(wiring::autocast(ProdBackward::schema_v1, input), dim, keepdim, dtype);
+  }
   TensorRef out = wiring::wrap(prod(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<ProdBackward>();

@@ -234,7 +234,8 @@ class TP_API NansumBackward final : public FuncOp<NansumBackward, 1, 1> {
 class TP_API ProdBackward final : public FuncOp<ProdBackward, 1, 1> {
  public:
   static constexpr OpSchema schema_v1{"prod",
-      "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+      "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32,
+      true};
   static constexpr const char* kName = "ProdBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};

@@ -11,6 +11,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
 Storage cumprod_backward(const Storage& grad, const Storage& input, std::int64_t dim);
 TensorRef cumprod_backward(const TensorRef& grad, const TensorRef& input, std::int64_t dim);
 Storage flip(const Storage& input, const Dims& dims);
@@ -152,13 +154,13 @@ GraphGradVec CumminBackward::apply_for_graph(std::span<const TensorRef> grad_out
 }
 
 // cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = cumprod_backward(g, input, dim)
+//   vjp input = cumprod_backward(g, conj(input), dim)
 //   saves: input, dim
 
 namespace {
 
 template <class V>
-V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, input, dim); }
+V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, conj(input), dim); }
 
 void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -195,7 +197,7 @@ TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cumprod(input, dim, dtype));
+    tangent = wiring::tangent_or_zeros(cumprod(input, dim, dtype));
   Ref<CumprodBackward> node;
   if (record) {
     node = make_node<CumprodBackward>();
@@ -265,7 +267,7 @@ TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cumsum(input, dim, dtype));
+    tangent = wiring::tangent_or_zeros(cumsum(input, dim, dtype));
   Ref<CumsumBackward> node;
   if (record) {
     node = make_node<CumsumBackward>();

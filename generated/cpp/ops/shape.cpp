@@ -489,7 +489,7 @@ TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tril(input, diagonal));
+    tangent = wiring::tangent_or_zeros(tril(input, diagonal));
   Ref<TrilBackward> node;
   if (record) {
     node = make_node<TrilBackward>();
@@ -556,7 +556,7 @@ TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(triu(input, diagonal));
+    tangent = wiring::tangent_or_zeros(triu(input, diagonal));
   Ref<TriuBackward> node;
   if (record) {
     node = make_node<TriuBackward>();

@@ -149,7 +149,7 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
   wiring::check_inplace(AddcdivBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    tangent = wiring::tangent(addcdiv(input, tensor1, tensor2, value));
+    tangent = wiring::tangent_or_zeros(addcdiv(input, tensor1, tensor2, value));
   Ref<AddcdivBackward> node;
   if (record) {
     node = make_node<AddcdivBackward>();
@@ -279,7 +279,7 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
   wiring::check_inplace(AddcmulBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    tangent = wiring::tangent(addcmul(input, tensor1, tensor2, value));
+    tangent = wiring::tangent_or_zeros(addcmul(input, tensor1, tensor2, value));
   Ref<AddcmulBackward> node;
   if (record) {
     node = make_node<AddcmulBackward>();
@@ -645,7 +645,7 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
   wiring::check_inplace(LerpBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &end, &weight}))
-    tangent = wiring::tangent(lerp(input, end, weight));
+    tangent = wiring::tangent_or_zeros(lerp(input, end, weight));
   Ref<LerpBackward> node;
   if (record) {
     node = make_node<LerpBackward>();
@@ -757,7 +757,7 @@ TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const Tens
   wiring::check_inplace(MaskedFillBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    tangent = wiring::tangent(masked_fill(input, mask, value));
+    tangent = wiring::tangent_or_zeros(masked_fill(input, mask, value));
   Ref<MaskedFillBackward> node;
   if (record) {
     node = make_node<MaskedFillBackward>();

@@ -174,7 +174,7 @@ TensorRef abs_(const TensorRef& input) {
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(abs(input));
+    tangent = wiring::tangent_or_zeros(abs(input));
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
@@ -264,7 +264,7 @@ TensorRef acos_(const TensorRef& input) {
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acos(input));
+    tangent = wiring::tangent_or_zeros(acos(input));
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
@@ -354,7 +354,7 @@ TensorRef acosh_(const TensorRef& input) {
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acosh(input));
+    tangent = wiring::tangent_or_zeros(acosh(input));
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
@@ -444,7 +444,7 @@ TensorRef asin_(const TensorRef& input) {
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asin(input));
+    tangent = wiring::tangent_or_zeros(asin(input));
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
@@ -532,7 +532,7 @@ TensorRef asinh_(const TensorRef& input) {
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asinh(input));
+    tangent = wiring::tangent_or_zeros(asinh(input));
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
@@ -622,7 +622,7 @@ TensorRef atan_(const TensorRef& input) {
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atan(input));
+    tangent = wiring::tangent_or_zeros(atan(input));
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
@@ -713,7 +713,7 @@ TensorRef atanh_(const TensorRef& input) {
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atanh(input));
+    tangent = wiring::tangent_or_zeros(atanh(input));
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
@@ -789,7 +789,7 @@ TensorRef ceil_(const TensorRef& input) {
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(ceil(input));
+    tangent = wiring::tangent_or_zeros(ceil(input));
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -976,7 +976,7 @@ TensorRef cos_(const TensorRef& input) {
   wiring::check_inplace(CosBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cos(input));
+    tangent = wiring::tangent_or_zeros(cos(input));
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
@@ -1060,7 +1060,7 @@ TensorRef cosh_(const TensorRef& input) {
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cosh(input));
+    tangent = wiring::tangent_or_zeros(cosh(input));
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
@@ -1143,7 +1143,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(deg2rad(input));
+    tangent = wiring::tangent_or_zeros(deg2rad(input));
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -1230,7 +1230,7 @@ TensorRef digamma_(const TensorRef& input) {
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(digamma(input));
+    tangent = wiring::tangent_or_zeros(digamma(input));
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
@@ -1440,7 +1440,7 @@ TensorRef erf_(const TensorRef& input) {
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erf(input));
+    tangent = wiring::tangent_or_zeros(erf(input));
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
@@ -1528,7 +1528,7 @@ TensorRef erfc_(const TensorRef& input) {
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfc(input));
+    tangent = wiring::tangent_or_zeros(erfc(input));
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
@@ -1616,7 +1616,7 @@ TensorRef erfinv_(const TensorRef& input) {
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfinv(input));
+    tangent = wiring::tangent_or_zeros(erfinv(input));
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -1700,7 +1700,7 @@ TensorRef exp_(const TensorRef& input) {
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp(input));
+    tangent = wiring::tangent_or_zeros(exp(input));
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -1788,7 +1788,7 @@ TensorRef exp2_(const TensorRef& input) {
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp2(input));
+    tangent = wiring::tangent_or_zeros(exp2(input));
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -1876,7 +1876,7 @@ TensorRef expm1_(const TensorRef& input) {
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(expm1(input));
+    tangent = wiring::tangent_or_zeros(expm1(input));
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -1952,7 +1952,7 @@ TensorRef floor_(const TensorRef& input) {
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(floor(input));
+    tangent = wiring::tangent_or_zeros(floor(input));
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -2021,7 +2021,7 @@ TensorRef frac_(const TensorRef& input) {
   wiring::check_inplace(FracBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(frac(input));
+    tangent = wiring::tangent_or_zeros(frac(input));
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -2511,7 +2511,7 @@ TensorRef i0_(const TensorRef& input) {
   wiring::check_inplace(I0Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(i0(input));
+    tangent = wiring::tangent_or_zeros(i0(input));
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
@@ -2843,7 +2843,7 @@ TensorRef lgamma_(const TensorRef& input) {
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(lgamma(input));
+    tangent = wiring::tangent_or_zeros(lgamma(input));
   Ref<LgammaBackward> node;
   if (record) {
     node = make_node<LgammaBackward>();

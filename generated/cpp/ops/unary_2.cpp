@@ -172,7 +172,7 @@ TensorRef log_(const TensorRef& input) {
   wiring::check_inplace(LogBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log(input));
+    tangent = wiring::tangent_or_zeros(log(input));
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
@@ -260,7 +260,7 @@ TensorRef log10_(const TensorRef& input) {
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log10(input));
+    tangent = wiring::tangent_or_zeros(log10(input));
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
@@ -350,7 +350,7 @@ TensorRef log1p_(const TensorRef& input) {
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log1p(input));
+    tangent = wiring::tangent_or_zeros(log1p(input));
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
@@ -438,7 +438,7 @@ TensorRef log2_(const TensorRef& input) {
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log2(input));
+    tangent = wiring::tangent_or_zeros(log2(input));
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
@@ -861,7 +861,7 @@ TensorRef neg_(const TensorRef& input) {
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(neg(input));
+    tangent = wiring::tangent_or_zeros(neg(input));
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -1003,7 +1003,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rad2deg(input));
+    tangent = wiring::tangent_or_zeros(rad2deg(input));
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -1088,7 +1088,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(reciprocal(input));
+    tangent = wiring::tangent_or_zeros(reciprocal(input));
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -1178,7 +1178,7 @@ TensorRef relu_(const TensorRef& input) {
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(relu(input));
+    tangent = wiring::tangent_or_zeros(relu(input));
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -1305,7 +1305,7 @@ TensorRef round_(const TensorRef& input) {
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(round(input));
+    tangent = wiring::tangent_or_zeros(round(input));
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -1386,7 +1386,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rsqrt(input));
+    tangent = wiring::tangent_or_zeros(rsqrt(input));
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1540,7 +1540,7 @@ TensorRef sgn_(const TensorRef& input) {
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sgn(input));
+    tangent = wiring::tangent_or_zeros(sgn(input));
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
@@ -1628,7 +1628,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sigmoid(input));
+    tangent = wiring::tangent_or_zeros(sigmoid(input));
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -1704,7 +1704,7 @@ TensorRef sign_(const TensorRef& input) {
   wiring::check_inplace(SignBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sign(input));
+    tangent = wiring::tangent_or_zeros(sign(input));
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -1843,7 +1843,7 @@ TensorRef sin_(const TensorRef& input) {
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sin(input));
+    tangent = wiring::tangent_or_zeros(sin(input));
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
@@ -1951,7 +1951,7 @@ TensorRef sinc_(const TensorRef& input) {
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinc(input));
+    tangent = wiring::tangent_or_zeros(sinc(input));
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
@@ -2035,7 +2035,7 @@ TensorRef sinh_(const TensorRef& input) {
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinh(input));
+    tangent = wiring::tangent_or_zeros(sinh(input));
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
@@ -2319,7 +2319,7 @@ TensorRef sqrt_(const TensorRef& input) {
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sqrt(input));
+    tangent = wiring::tangent_or_zeros(sqrt(input));
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -2407,7 +2407,7 @@ TensorRef square_(const TensorRef& input) {
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(square(input));
+    tangent = wiring::tangent_or_zeros(square(input));
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
@@ -2495,7 +2495,7 @@ TensorRef tan_(const TensorRef& input) {
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tan(input));
+    tangent = wiring::tangent_or_zeros(tan(input));
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -2583,7 +2583,7 @@ TensorRef tanh_(const TensorRef& input) {
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tanh(input));
+    tangent = wiring::tangent_or_zeros(tanh(input));
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -2784,7 +2784,7 @@ TensorRef trunc_(const TensorRef& input) {
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(trunc(input));
+    tangent = wiring::tangent_or_zeros(trunc(input));
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
