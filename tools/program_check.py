@@ -112,8 +112,9 @@ def main() -> int:
             report.refusals[verdict.what[:90]] += 1
         if verdict.status in ("wrong", "raised"):
 
-            def still(candidate: Any, status: str = verdict.status, seed: int = seed, orders: Any = orders) -> bool:
-                return compare.check(candidate, seed, orders).status == status
+            def still(candidate: Any, first: Any = verdict, seed: int = seed, orders: Any = orders) -> bool:
+                now = compare.check(candidate, seed, orders)
+                return now.status == first.status and (first.status != "raised" or now.what[:60] == first.what[:60])
 
             report.disagreement(number, f"{verdict.status}: {verdict.what}", compare.minimise(program, still))
         elif options.torch and not program["ours"]:

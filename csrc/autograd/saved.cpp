@@ -3,6 +3,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/dual_level.h"
+#include "autograd/stand_in.h"
 #include "core/errors.h"
 
 namespace tp {
@@ -10,6 +11,8 @@ namespace tp {
 std::unique_ptr<PackedValue> (*pack_saved)(const TensorRef& t) = nullptr;
 
 PackedValue::~PackedValue() = default;
+
+thread_local constinit StandIn* StandIn::innermost = nullptr;
 
 void freed_error(const Node& node, const char* slot) {
   runtime_error(
@@ -123,7 +126,7 @@ TensorRef SavedValue::tensor(const Node& node, const char* slot, const Edge& edg
     memory = value;
   }
   TensorRef t = TensorImpl::make(std::move(memory));
-  if (edge.node) t->set_grad_fn(NodeBaseRef::share(edge.node.get()), edge.nr);
+  if (const Edge& to = StandIn::resolve(edge); to.node) t->set_grad_fn(NodeBaseRef::share(to.node.get()), to.nr);
   if (TP_UNLIKELY(e && e->tangent) && e->tangent_level == dual::current_level()) dual::attach_tangent(t, e->tangent);
   return t;
 }

@@ -6,6 +6,7 @@ A disagreement is made small before it is shown.
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import subprocess
@@ -52,12 +53,8 @@ def dot(grads: Sequence[Array | None], along: Sequence[Array]) -> float:
 
 
 def derivative(f: Callable[[float], float], h: float) -> float:
-    """A fourth-order central difference, extrapolated once."""
-
-    def d(h: float) -> float:
-        return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
-
-    return (16 * d(h / 2) - d(h)) / 15
+    """A fourth-order central difference."""
+    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
 
 
 def along_line(program: Program, along: Sequence[Array], tangents: bool) -> Callable[[float], float]:
@@ -78,7 +75,7 @@ def along_line(program: Program, along: Sequence[Array], tangents: bool) -> Call
 
 def agrees(exact: float, f: Callable[[float], float], tolerance: float) -> tuple[bool, list[float]]:
     seen = []
-    for h, loss in ((1e-3, 1.0), (1e-4, 1.0), (1e-5, 10.0)):
+    for h, loss in ((5e-4, 1.0), (1e-4, 1.0), (1e-5, 10.0)):
         numeric = derivative(f, h)
         seen.append(numeric)
         if abs(exact - numeric) <= loss * tolerance * (1 + abs(exact) + abs(numeric)):
@@ -98,12 +95,15 @@ def faults(program: Program, seed: int, orders: Sequence[str]) -> tuple[list[str
     out = backward(tp, program)
     found = []
     exact = dot(out.grads, along)
-    good, seen = agrees(exact, along_line(program, along, False), TOLERANCE)
+    line = functools.cache(along_line(program, along, False))
+    good, seen = agrees(exact, line, TOLERANCE)
     if not good:
         found.append(f"gradient {exact:.12g}, differences {seen}")
     if "tangent" in orders:
         out.tangent = tangent(tp, program, along)
-        good, seen = agrees(out.tangent, along_line(program, along, True), TOLERANCE)
+        if not plain(program):  # else both modes hold the same fixed: nothing
+            line = along_line(program, along, True)
+        good, seen = agrees(out.tangent, line, TOLERANCE)
         if not good:
             found.append(f"tangent {out.tangent:.12g}, differences {seen}")
     if "second" in orders and plain(program):
