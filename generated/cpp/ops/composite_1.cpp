@@ -250,13 +250,13 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    tangent = wiring::tangent(clamp(input, min, max));
+    dual = clamp(input, min, max);
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 

@@ -52,7 +52,8 @@ TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& ke
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding,
+        stride); });
   return out;
 }
 GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
@@ -140,7 +141,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -238,7 +240,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -336,7 +339,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -434,7 +438,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -532,7 +537,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -630,7 +636,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -730,7 +737,8 @@ TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose1d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose1d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -830,7 +838,8 @@ TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose2d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose2d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -930,7 +939,8 @@ TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose3d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose3d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -1031,7 +1041,8 @@ TensorRef convolution(const TensorRef& input, const TensorRef& weight, const Ten
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1122,7 +1133,8 @@ TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& wei
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_input_backward_set_tangent(out, grad, weight, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1220,7 +1232,8 @@ TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_mode_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_mode_set_tangent(out, input, weight, bias,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1313,7 +1326,8 @@ TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_mode_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_mode_input_backward_set_tangent(out, grad, weight,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1400,7 +1414,8 @@ TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_mode_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_mode_weight_backward_set_tangent(out, grad, input,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1487,7 +1502,8 @@ TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_weight_backward_set_tangent(out, grad, input, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1554,7 +1570,7 @@ TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& di
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    im2col_set_tangent(out, input, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { im2col_set_tangent(out, input, kernel_size, dilation, padding, stride); });
   return out;
 }
 GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {

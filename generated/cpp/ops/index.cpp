@@ -81,7 +81,8 @@ TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, con
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    as_strided_backward_set_tangent(slope, grad, input_size, size, stride, storage_offset);
+    wiring::each_level({&grad}, {}, [&] { as_strided_backward_set_tangent(slope, grad, input_size, size, stride,
+        storage_offset); });
   return slope;
 }
 GradVec AsStridedBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -149,7 +150,8 @@ TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    as_strided_scatter_set_tangent(out, input, src, size, stride, storage_offset);
+    wiring::each_level({&input, &src}, {}, [&] { as_strided_scatter_set_tangent(out, input, src, size, stride,
+        storage_offset); });
   return out;
 }
 GradVec AsStridedScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -243,7 +245,7 @@ TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2);
+    wiring::each_level({&grad}, {}, [&] { diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2); });
   return slope;
 }
 GradVec DiagonalBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -308,7 +310,7 @@ TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2);
+    wiring::each_level({&input, &src}, {}, [&] { diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2); });
   return out;
 }
 GradVec DiagonalScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -366,7 +368,7 @@ TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::option
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&weight}))
-    embedding_set_tangent(out, input, weight, padding_idx);
+    wiring::each_level({&weight}, {}, [&] { embedding_set_tangent(out, input, weight, padding_idx); });
   return out;
 }
 GradVec EmbeddingBackward::apply(std::span<Storage> grad_outputs) {
@@ -423,7 +425,8 @@ TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std:
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+    wiring::each_level({&grad}, {}, [&] { embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+        });
   return slope;
 }
 GradVec EmbeddingBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -475,7 +478,7 @@ TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& inde
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gather_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { gather_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec GatherBackward::apply(std::span<Storage> grad_outputs) {
@@ -528,7 +531,7 @@ TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_set_tangent(out, input, indices);
+    wiring::each_level({&input}, {}, [&] { index_set_tangent(out, input, indices); });
   return out;
 }
 GradVec IndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -598,16 +601,16 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_add_set_tangent(out, input, dim, index, source, alpha);
+    wiring::each_level({&input, &source}, {}, [&] { index_add_set_tangent(out, input, dim, index, source, alpha); });
   return out;
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    tangent = wiring::tangent(index_add(input, dim, index, source, alpha));
+    dual = index_add(input, dim, index, source, alpha);
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -621,7 +624,7 @@ TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& 
   }
   kernels::index_add_(IndexAddBackward::schema_v1, input->storage(), dim, index->storage(), source->storage(), alpha);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -691,7 +694,7 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_copy_set_tangent(out, input, dim, index, source);
+    wiring::each_level({&input, &source}, {}, [&] { index_copy_set_tangent(out, input, dim, index, source); });
   return out;
 }
 GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
@@ -763,7 +766,7 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    index_fill_set_tangent(out, input, dim, index, value);
+    wiring::each_level({&input, &value}, {}, [&] { index_fill_set_tangent(out, input, dim, index, value); });
   return out;
 }
 GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
@@ -841,16 +844,16 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    index_put_set_tangent(out, input, indices, values, accumulate);
+    wiring::each_level({&input, &values}, {}, [&] { index_put_set_tangent(out, input, indices, values, accumulate); });
   return out;
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    tangent = wiring::tangent(index_put(input, indices, values, accumulate));
+    dual = index_put(input, indices, values, accumulate);
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -866,7 +869,7 @@ TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices,
   kernels::index_put_(IndexPutBackward::schema_v1, input->storage(), storages_of(indices), values->storage(),
       accumulate);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexPutBackward::apply(std::span<Storage> grad_outputs) {
@@ -925,7 +928,7 @@ TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_select_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { index_select_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec IndexSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -976,7 +979,7 @@ TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    masked_select_set_tangent(out, input, mask);
+    wiring::each_level({&input}, {}, [&] { masked_select_set_tangent(out, input, mask); });
   return out;
 }
 GradVec MaskedSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -1029,7 +1032,7 @@ TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, c
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    masked_select_backward_set_tangent(slope, grad, mask, size);
+    wiring::each_level({&grad}, {}, [&] { masked_select_backward_set_tangent(slope, grad, mask, size); });
   return slope;
 }
 GradVec MaskedSelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1114,15 +1117,15 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scatter_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { scatter_set_tangent(out, input, dim, index); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(scatter(input, dim, index, value));
+    dual = scatter(input, dim, index, value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -1134,7 +1137,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_value_(ScatterBackward::schema_v1, input->storage(), dim, index->storage(), value);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1202,15 +1205,15 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_1_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_1_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter(input, dim, index, src));
+    dual = scatter(input, dim, index, src);
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -1223,7 +1226,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_(ScatterBackward1::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward1::apply(std::span<Storage> grad_outputs) {
@@ -1293,15 +1296,15 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_add_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_add_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter_add(input, dim, index, src));
+    dual = scatter_add(input, dim, index, src);
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -1314,7 +1317,7 @@ TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef
   }
   kernels::scatter_add_(ScatterAddBackward::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -1385,7 +1388,7 @@ TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t 
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    select_backward_set_tangent(slope, grad, size, dim, index);
+    wiring::each_level({&grad}, {}, [&] { select_backward_set_tangent(slope, grad, size, dim, index); });
   return slope;
 }
 GradVec SelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1444,7 +1447,7 @@ TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int6
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    select_scatter_set_tangent(out, input, src, dim, index);
+    wiring::each_level({&input, &src}, {}, [&] { select_scatter_set_tangent(out, input, src, dim, index); });
   return out;
 }
 GradVec SelectScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1505,7 +1508,7 @@ TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t d
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    slice_backward_set_tangent(slope, grad, size, dim, start, end, step);
+    wiring::each_level({&grad}, {}, [&] { slice_backward_set_tangent(slope, grad, size, dim, start, end, step); });
   return slope;
 }
 GradVec SliceBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1572,7 +1575,7 @@ TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    slice_scatter_set_tangent(out, input, src, dim, start, end, step);
+    wiring::each_level({&input, &src}, {}, [&] { slice_scatter_set_tangent(out, input, src, dim, start, end, step); });
   return out;
 }
 GradVec SliceScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1672,7 +1675,8 @@ TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::in
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+    wiring::each_level({&grad}, {}, [&] { unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+        });
   return slope;
 }
 GradVec UnfoldBackwardBackward::apply(std::span<Storage> grad_outputs) {

@@ -141,7 +141,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    addbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+    wiring::each_level({&input, &batch1, &batch2}, {}, [&] { addbmm_set_tangent(out, input, batch1, batch2, beta,
+        alpha); });
   return out;
 }
 GradVec AddbmmBackward::apply(std::span<Storage> grad_outputs) {
@@ -226,7 +227,7 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
-    addmm_set_tangent(out, input, mat1, mat2, beta, alpha);
+    wiring::each_level({&input, &mat1, &mat2}, {}, [&] { addmm_set_tangent(out, input, mat1, mat2, beta, alpha); });
   return out;
 }
 GradVec AddmmBackward::apply(std::span<Storage> grad_outputs) {
@@ -313,7 +314,7 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
-    addmv_set_tangent(out, input, mat, vec, beta, alpha);
+    wiring::each_level({&input, &mat, &vec}, {}, [&] { addmv_set_tangent(out, input, mat, vec, beta, alpha); });
   return out;
 }
 GradVec AddmvBackward::apply(std::span<Storage> grad_outputs) {
@@ -397,7 +398,7 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
-    addr_set_tangent(out, input, vec1, vec2, beta, alpha);
+    wiring::each_level({&input, &vec1, &vec2}, {}, [&] { addr_set_tangent(out, input, vec1, vec2, beta, alpha); });
   return out;
 }
 GradVec AddrBackward::apply(std::span<Storage> grad_outputs) {
@@ -487,7 +488,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    baddbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+    wiring::each_level({&input, &batch1, &batch2}, {}, [&] { baddbmm_set_tangent(out, input, batch1, batch2, beta,
+        alpha); });
   return out;
 }
 GradVec BaddbmmBackward::apply(std::span<Storage> grad_outputs) {
@@ -555,7 +557,7 @@ TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat2}))
-    bmm_set_tangent(out, input, mat2);
+    wiring::each_level({&input, &mat2}, {}, [&] { bmm_set_tangent(out, input, mat2); });
   return out;
 }
 GradVec BmmBackward::apply(std::span<Storage> grad_outputs) {
@@ -647,7 +649,7 @@ TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cholesky_symmetric_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cholesky_symmetric_set_tangent(out, input); });
   return out;
 }
 GradVec CholeskySymmetricBackward::apply(std::span<Storage> grad_outputs) {
@@ -747,7 +749,7 @@ TensorRef det(const TensorRef& A) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    det_set_tangent(out, A);
+    wiring::each_level({&A}, {}, [&] { det_set_tangent(out, A); });
   return out;
 }
 GradVec DetBackward::apply(std::span<Storage> grad_outputs) {
@@ -807,7 +809,7 @@ TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor}))
-    dot_set_tangent(out, input, tensor);
+    wiring::each_level({&input, &tensor}, {}, [&] { dot_set_tangent(out, input, tensor); });
   return out;
 }
 GradVec DotBackward::apply(std::span<Storage> grad_outputs) {
@@ -882,7 +884,7 @@ TensorRef inv(const TensorRef& A) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    inv_set_tangent(out, A);
+    wiring::each_level({&A}, {}, [&] { inv_set_tangent(out, A); });
   return out;
 }
 GradVec InvBackward::apply(std::span<Storage> grad_outputs) {
@@ -945,7 +947,7 @@ std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
     back.save(0, inverse);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    inv_ex_set_tangent(inverse, A);
+    wiring::each_level({&A}, {}, [&] { inv_ex_set_tangent(inverse, A); });
   return {inverse, info};
 }
 GradVec InvExBackward::apply(std::span<Storage> grad_outputs) {
@@ -1070,7 +1072,7 @@ std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) 
     back.save(1, eigenvectors);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_eigh_set_tangent(eigenvalues, eigenvectors, A);
+    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
   return {eigenvalues, eigenvectors};
 }
 GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
@@ -1154,7 +1156,7 @@ std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
     back.save(1, R);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_qr_set_tangent(Q, R, A);
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A); });
   return {Q, R};
 }
 GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
@@ -1226,7 +1228,7 @@ TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
     if (back.next_edges()[0].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
-    linalg_solve_set_tangent(out, A, B, left);
+    wiring::each_level({&A, &B}, {}, [&] { linalg_solve_set_tangent(out, A, B, left); });
   return out;
 }
 GradVec LinalgSolveBackward::apply(std::span<Storage> grad_outputs) {
@@ -1303,7 +1305,7 @@ std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
     back.save(2, Vh);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_svd_set_tangent(U, S, Vh, A);
+    wiring::each_level({&A}, {}, [&] { linalg_svd_set_tangent(U, S, Vh, A); });
   return {U, S, Vh};
 }
 GradVec LinalgSvdBackward::apply(std::span<Storage> grad_outputs) {
@@ -1395,7 +1397,7 @@ TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    linear_set_tangent(out, input, weight, bias);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { linear_set_tangent(out, input, weight, bias); });
   return out;
 }
 GradVec LinearBackward::apply(std::span<Storage> grad_outputs) {
@@ -1481,7 +1483,7 @@ TensorRef matmul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    matmul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { matmul_set_tangent(out, input, other); });
   return out;
 }
 GradVec MatmulBackward::apply(std::span<Storage> grad_outputs) {
@@ -1571,7 +1573,7 @@ TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat2}))
-    mm_set_tangent(out, input, mat2);
+    wiring::each_level({&input, &mat2}, {}, [&] { mm_set_tangent(out, input, mat2); });
   return out;
 }
 GradVec MmBackward::apply(std::span<Storage> grad_outputs) {
@@ -1637,7 +1639,7 @@ TensorRef mv(const TensorRef& input, const TensorRef& vec) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec}))
-    mv_set_tangent(out, input, vec);
+    wiring::each_level({&input, &vec}, {}, [&] { mv_set_tangent(out, input, vec); });
   return out;
 }
 GradVec MvBackward::apply(std::span<Storage> grad_outputs) {
@@ -1741,7 +1743,7 @@ std::array<TensorRef, 2> slogdet(const TensorRef& A) {
     wiring::attach(logabsdet, NodeRef::share(&back), 1);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    slogdet_set_tangent(logabsdet, A);
+    wiring::each_level({&A}, {}, [&] { slogdet_set_tangent(logabsdet, A); });
   return {sign, logabsdet};
 }
 GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {

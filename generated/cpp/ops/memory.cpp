@@ -40,7 +40,7 @@ TensorRef cast(const TensorRef& input, Dtype dtype) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cast_set_tangent(out, input, dtype);
+    wiring::each_level({&input}, {}, [&] { cast_set_tangent(out, input, dtype); });
   return out;
 }
 GradVec CastBackward::apply(std::span<Storage> grad_outputs) {
@@ -85,7 +85,7 @@ TensorRef clone(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    clone_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { clone_set_tangent(out, input); });
   return out;
 }
 GradVec CloneBackward::apply(std::span<Storage> grad_outputs) {
@@ -130,7 +130,7 @@ TensorRef compact(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    compact_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { compact_set_tangent(out, input); });
   return out;
 }
 GradVec CompactBackward::apply(std::span<Storage> grad_outputs) {
@@ -196,15 +196,15 @@ TensorRef copy(const TensorRef& input, const TensorRef& src) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    copy_set_tangent(out, input, src);
+    wiring::each_level({&input, &src}, {}, [&] { copy_set_tangent(out, input, src); });
   return out;
 }
 TensorRef copy_(const TensorRef& input, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(copy(input, src));
+    dual = copy(input, src);
   Ref<CopyBackward> node;
   if (record) {
     node = make_node<CopyBackward>();
@@ -215,7 +215,7 @@ TensorRef copy_(const TensorRef& input, const TensorRef& src) {
   }
   kernels::copy_(CopyBackward::schema_v1, input->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec CopyBackward::apply(std::span<Storage> grad_outputs) {
@@ -292,15 +292,15 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    fill_set_tangent(out, input, value);
+    wiring::each_level({&input, &value}, {}, [&] { fill_set_tangent(out, input, value); });
   return out;
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    tangent = wiring::tangent(fill(input, value));
+    dual = fill(input, value);
   Ref<FillBackward> node;
   if (record) {
     node = make_node<FillBackward>();
@@ -311,7 +311,7 @@ TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   }
   kernels::fill_(FillBackward::schema_v1, input->storage(), value->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec FillBackward::apply(std::span<Storage> grad_outputs) {
@@ -446,13 +446,13 @@ TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); 
 TensorRef zero_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(zero(input));
+    dual = zero(input);
   TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 

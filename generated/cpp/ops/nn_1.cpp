@@ -101,7 +101,7 @@ TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool1d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool1d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -151,7 +151,7 @@ TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool1d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool1d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -201,7 +201,7 @@ TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool2d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool2d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -251,7 +251,7 @@ TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool2d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool2d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -301,7 +301,7 @@ TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool3d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool3d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -352,7 +352,7 @@ TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool3d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool3d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -435,7 +435,7 @@ std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool1d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool1d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -520,7 +520,7 @@ std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool2d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool2d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -605,7 +605,7 @@ std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool3d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool3d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -695,8 +695,8 @@ TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -763,8 +763,8 @@ TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -856,8 +856,8 @@ TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -924,8 +924,8 @@ TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -1017,8 +1017,8 @@ TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1085,8 +1085,8 @@ TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {

@@ -172,8 +172,8 @@ std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const Tenso
     back.save(4, total_weight);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target, weight, ignore_index, reduction,
-        label_smoothing);
+    wiring::each_level({&input}, {}, [&] { cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target,
+        weight, ignore_index, reduction, label_smoothing); });
   return {out, logsumexp, total_weight};
 }
 GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -269,8 +269,8 @@ TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& i
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    cross_entropy_index_backward_set_tangent(out, grad, input, target, weight, logsumexp, total_weight, ignore_index,
-        reduction, label_smoothing);
+    wiring::each_level({&grad, &input}, {}, [&] { cross_entropy_index_backward_set_tangent(out, grad, input, target,
+        weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing); });
   return out;
 }
 GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -570,7 +570,7 @@ TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dt
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_softmax_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { log_softmax_set_tangent(out, input, dim); });
   return out;
 }
 GradVec LogSoftmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -639,7 +639,7 @@ TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, s
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    log_softmax_backward_set_tangent(out, grad, output, dim);
+    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
   return out;
 }
 GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -759,7 +759,7 @@ std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool1d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool1d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -851,7 +851,7 @@ std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool2d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool2d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -943,7 +943,7 @@ std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool3d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool3d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -1094,8 +1094,8 @@ std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRe
     back.save(6, random_state);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&query, &key, &value, &attn_mask}))
-    native_attention_set_tangent(out, logsumexp, random_state, query, key, value, attn_mask, dropout_p, is_causal,
-        scale);
+    wiring::each_level({&query, &key, &value, &attn_mask}, {}, [&] { native_attention_set_tangent(out, logsumexp,
+        random_state, query, key, value, attn_mask, dropout_p, is_causal, scale); });
   return {out, logsumexp, random_state};
 }
 GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1273,7 +1273,8 @@ std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorR
     if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_batch_norm_set_tangent(out, mu, rstd, input, weight, bias, running_mean, running_var, training);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_batch_norm_set_tangent(out, mu, rstd, input, weight,
+        bias, running_mean, running_var, training); });
   return {out, mu, rstd};
 }
 GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -1436,7 +1437,8 @@ std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t 
     if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_group_norm_set_tangent(out, mu, rstd, input, num_groups, weight, bias);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_group_norm_set_tangent(out, mu, rstd, input,
+        num_groups, weight, bias); });
   return {out, mu, rstd};
 }
 GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {

@@ -155,7 +155,8 @@ std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& n
     if (back.next_edges()[0].node || back.next_edges()[1].node) back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_layer_norm_set_tangent(out, mu, rstd, input, normalized_shape, weight, bias);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_layer_norm_set_tangent(out, mu, rstd, input,
+        normalized_shape, weight, bias); });
   return {out, mu, rstd};
 }
 GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -304,7 +305,8 @@ std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& nor
     back.save(2, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight}))
-    native_rms_norm_set_tangent(out, rstd, input, normalized_shape, weight);
+    wiring::each_level({&input, &weight}, {}, [&] { native_rms_norm_set_tangent(out, rstd, input, normalized_shape,
+        weight); });
   return {out, rstd};
 }
 GradVec NativeRmsNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -449,7 +451,8 @@ TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const Tenso
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    nll_loss_backward_set_tangent(out, grad, target, weight, total_weight, ignore_index, reduction);
+    wiring::each_level({&grad}, {}, [&] { nll_loss_backward_set_tangent(out, grad, target, weight, total_weight,
+        ignore_index, reduction); });
   return out;
 }
 GradVec NllLossBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -524,7 +527,8 @@ std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRe
     back.save(2, total_weight);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nll_loss_forward_set_tangent(out, input, target, weight, ignore_index, reduction);
+    wiring::each_level({&input}, {}, [&] { nll_loss_forward_set_tangent(out, input, target, weight, ignore_index,
+        reduction); });
   return {out, total_weight};
 }
 GradVec NllLossForwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -937,7 +941,7 @@ TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softmax_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { softmax_set_tangent(out, input, dim); });
   return out;
 }
 GradVec SoftmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -1005,7 +1009,7 @@ TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    softmax_backward_set_tangent(out, grad, output, dim);
+    wiring::each_level({&grad, &output}, {}, [&] { softmax_backward_set_tangent(out, grad, output, dim); });
   return out;
 }
 GradVec SoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {

@@ -108,7 +108,7 @@ TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    amax_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { amax_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec AmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -170,7 +170,7 @@ TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    amin_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { amin_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec AminBackward::apply(std::span<Storage> grad_outputs) {
@@ -323,7 +323,7 @@ std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::i
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    kthvalue_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { kthvalue_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec KthvalueBackward::apply(std::span<Storage> grad_outputs) {
@@ -392,7 +392,7 @@ TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsumexp_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { logsumexp_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec LogsumexpBackward::apply(std::span<Storage> grad_outputs) {
@@ -511,7 +511,7 @@ std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool 
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { max_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MaxDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -565,7 +565,7 @@ TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optio
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mean_set_tangent(out, input, dim, keepdim, dtype);
+    wiring::each_level({&input}, {}, [&] { mean_set_tangent(out, input, dim, keepdim, dtype); });
   return out;
 }
 GradVec MeanBackward::apply(std::span<Storage> grad_outputs) {
@@ -660,7 +660,7 @@ TensorRef median_all(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    median_all_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { median_all_set_tangent(out, input); });
   return out;
 }
 GradVec MedianAllBackward::apply(std::span<Storage> grad_outputs) {
@@ -728,7 +728,7 @@ std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bo
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    median_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { median_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MedianDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -848,7 +848,7 @@ std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool 
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    min_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { min_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MinDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -917,7 +917,7 @@ std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool kee
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mode_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { mode_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec ModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -997,7 +997,7 @@ TensorRef nanmedian(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nanmedian_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { nanmedian_set_tangent(out, input); });
   return out;
 }
 GradVec NanmedianBackward::apply(std::span<Storage> grad_outputs) {
@@ -1057,7 +1057,7 @@ TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::opt
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nansum_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { nansum_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec NansumBackward::apply(std::span<Storage> grad_outputs) {
@@ -1116,7 +1116,7 @@ TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool kee
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    prod_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { prod_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec ProdBackward::apply(std::span<Storage> grad_outputs) {
@@ -1263,7 +1263,7 @@ TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    std_over_set_tangent(out, input, dim, correction, keepdim);
+    wiring::each_level({&input}, {}, [&] { std_over_set_tangent(out, input, dim, correction, keepdim); });
   return out;
 }
 GradVec StdOverBackward::apply(std::span<Storage> grad_outputs) {
@@ -1317,7 +1317,7 @@ TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::option
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sum_set_tangent(out, input, dim, keepdim, dtype);
+    wiring::each_level({&input}, {}, [&] { sum_set_tangent(out, input, dim, keepdim, dtype); });
   return out;
 }
 GradVec SumBackward::apply(std::span<Storage> grad_outputs) {
@@ -1364,7 +1364,7 @@ TensorRef sum_to(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sum_to_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { sum_to_set_tangent(out, input, size); });
   return out;
 }
 GradVec SumToBackward::apply(std::span<Storage> grad_outputs) {
@@ -1530,7 +1530,7 @@ TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    var_over_set_tangent(out, input, dim, correction, keepdim);
+    wiring::each_level({&input}, {}, [&] { var_over_set_tangent(out, input, dim, correction, keepdim); });
   return out;
 }
 GradVec VarOverBackward::apply(std::span<Storage> grad_outputs) {
@@ -1597,7 +1597,7 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    vector_norm_set_tangent(out, input, ord, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { vector_norm_set_tangent(out, input, ord, dim, keepdim); });
   return out;
 }
 GradVec VectorNormBackward::apply(std::span<Storage> grad_outputs) {

@@ -50,7 +50,7 @@ TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents(tensors))
-    cat_set_tangent(out, tensors, dim);
+    wiring::each_level({}, {tensors}, [&] { cat_set_tangent(out, tensors, dim); });
   return out;
 }
 GradVec CatBackward::apply(std::span<Storage> grad_outputs) {
@@ -108,7 +108,7 @@ TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar&
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    constant_pad_nd_set_tangent(out, input, pad);
+    wiring::each_level({&input}, {}, [&] { constant_pad_nd_set_tangent(out, input, pad); });
   return out;
 }
 GradVec ConstantPadNdBackward::apply(std::span<Storage> grad_outputs) {
@@ -154,7 +154,7 @@ TensorRef flip(const TensorRef& input, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    flip_set_tangent(out, input, dims);
+    wiring::each_level({&input}, {}, [&] { flip_set_tangent(out, input, dims); });
   return out;
 }
 GradVec FlipBackward::apply(std::span<Storage> grad_outputs) {
@@ -226,7 +226,7 @@ TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    pad_by_index_set_tangent(out, input, pad, mode);
+    wiring::each_level({&input}, {}, [&] { pad_by_index_set_tangent(out, input, pad, mode); });
   return out;
 }
 GradVec PadByIndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -278,7 +278,7 @@ TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const D
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    pad_by_index_backward_set_tangent(slope, grad, size, pad, mode);
+    wiring::each_level({&grad}, {}, [&] { pad_by_index_backward_set_tangent(slope, grad, size, pad, mode); });
   return slope;
 }
 GradVec PadByIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -328,7 +328,7 @@ TensorRef repeat(const TensorRef& input, const Dims& repeats) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    repeat_set_tangent(out, input, repeats);
+    wiring::each_level({&input}, {}, [&] { repeat_set_tangent(out, input, repeats); });
   return out;
 }
 GradVec RepeatBackward::apply(std::span<Storage> grad_outputs) {
@@ -377,7 +377,7 @@ TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    roll_set_tangent(out, input, shifts, dims);
+    wiring::each_level({&input}, {}, [&] { roll_set_tangent(out, input, shifts, dims); });
   return out;
 }
 GradVec RollBackward::apply(std::span<Storage> grad_outputs) {
@@ -429,7 +429,7 @@ TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents(tensors))
-    stack_set_tangent(out, tensors, dim);
+    wiring::each_level({}, {tensors}, [&] { stack_set_tangent(out, tensors, dim); });
   return out;
 }
 GradVec StackBackward::apply(std::span<Storage> grad_outputs) {
@@ -481,15 +481,15 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tril_set_tangent(out, input, diagonal);
+    wiring::each_level({&input}, {}, [&] { tril_set_tangent(out, input, diagonal); });
   return out;
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tril(input, diagonal));
+    dual = tril(input, diagonal);
   Ref<TrilBackward> node;
   if (record) {
     node = make_node<TrilBackward>();
@@ -500,7 +500,7 @@ TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   }
   kernels::copy_broadcast("tril_", input->storage(), tril(input->storage(), diagonal));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec TrilBackward::apply(std::span<Storage> grad_outputs) {
@@ -548,15 +548,15 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    triu_set_tangent(out, input, diagonal);
+    wiring::each_level({&input}, {}, [&] { triu_set_tangent(out, input, diagonal); });
   return out;
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(triu(input, diagonal));
+    dual = triu(input, diagonal);
   Ref<TriuBackward> node;
   if (record) {
     node = make_node<TriuBackward>();
@@ -567,7 +567,7 @@ TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   }
   kernels::copy_broadcast("triu_", input->storage(), triu(input->storage(), diagonal));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec TriuBackward::apply(std::span<Storage> grad_outputs) {

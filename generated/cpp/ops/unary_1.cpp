@@ -166,15 +166,15 @@ TensorRef abs(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    abs_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { abs_set_tangent(out, input); });
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(abs(input));
+    dual = abs(input);
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
@@ -185,7 +185,7 @@ TensorRef abs_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAbsSpec, loops[kAbs], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
@@ -256,15 +256,15 @@ TensorRef acos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acos_set_tangent(out, input); });
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acos(input));
+    dual = acos(input);
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
@@ -275,7 +275,7 @@ TensorRef acos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcosSpec, loops[kAcos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
@@ -346,15 +346,15 @@ TensorRef acosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acosh_set_tangent(out, input); });
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acosh(input));
+    dual = acosh(input);
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
@@ -365,7 +365,7 @@ TensorRef acosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcoshSpec, loops[kAcosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -436,15 +436,15 @@ TensorRef asin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asin_set_tangent(out, input); });
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asin(input));
+    dual = asin(input);
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
@@ -455,7 +455,7 @@ TensorRef asin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinSpec, loops[kAsin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
@@ -524,15 +524,15 @@ TensorRef asinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asinh_set_tangent(out, input); });
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asinh(input));
+    dual = asinh(input);
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
@@ -543,7 +543,7 @@ TensorRef asinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinhSpec, loops[kAsinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -614,15 +614,15 @@ TensorRef atan(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atan_set_tangent(out, input); });
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atan(input));
+    dual = atan(input);
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
@@ -633,7 +633,7 @@ TensorRef atan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanSpec, loops[kAtan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
@@ -705,15 +705,15 @@ TensorRef atanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atanh_set_tangent(out, input); });
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atanh(input));
+    dual = atanh(input);
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
@@ -724,7 +724,7 @@ TensorRef atanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanhSpec, loops[kAtanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -781,15 +781,15 @@ TensorRef ceil(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ceil_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { ceil_set_tangent(out); });
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(ceil(input));
+    dual = ceil(input);
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -799,7 +799,7 @@ TensorRef ceil_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCeilSpec, loops[kCeil], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
@@ -867,7 +867,7 @@ TensorRef celu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    celu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { celu_set_tangent(out, input, alpha); });
   return out;
 }
 GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
@@ -915,7 +915,7 @@ TensorRef conj(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    conj_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { conj_set_tangent(out, input); });
   return out;
 }
 GradVec ConjBackward::apply(std::span<Storage> grad_outputs) {
@@ -968,15 +968,15 @@ TensorRef cos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cos_set_tangent(out, input); });
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cos(input));
+    dual = cos(input);
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
@@ -987,7 +987,7 @@ TensorRef cos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCosSpec, loops[kCos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
@@ -1052,15 +1052,15 @@ TensorRef cosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cosh_set_tangent(out, input); });
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cosh(input));
+    dual = cosh(input);
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
@@ -1071,7 +1071,7 @@ TensorRef cosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -1135,15 +1135,15 @@ TensorRef deg2rad(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    deg2rad_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { deg2rad_set_tangent(out, input); });
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(deg2rad(input));
+    dual = deg2rad(input);
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -1153,7 +1153,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
@@ -1222,15 +1222,15 @@ TensorRef digamma(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    digamma_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { digamma_set_tangent(out, input); });
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(digamma(input));
+    dual = digamma(input);
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
@@ -1241,7 +1241,7 @@ TensorRef digamma_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
@@ -1316,7 +1316,7 @@ TensorRef elu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    elu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { elu_set_tangent(out, input, alpha); });
   return out;
 }
 GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1374,7 +1374,7 @@ TensorRef entr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    entr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { entr_set_tangent(out, input); });
   return out;
 }
 GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
@@ -1432,15 +1432,15 @@ TensorRef erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erf_set_tangent(out, input); });
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erf(input));
+    dual = erf(input);
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
@@ -1451,7 +1451,7 @@ TensorRef erf_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
@@ -1520,15 +1520,15 @@ TensorRef erfc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfc_set_tangent(out, input); });
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfc(input));
+    dual = erfc(input);
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
@@ -1539,7 +1539,7 @@ TensorRef erfc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
@@ -1608,15 +1608,15 @@ TensorRef erfinv(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfinv_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfinv_set_tangent(out, input); });
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfinv(input));
+    dual = erfinv(input);
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -1627,7 +1627,7 @@ TensorRef erfinv_(const TensorRef& input) {
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
@@ -1692,15 +1692,15 @@ TensorRef exp(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp_set_tangent(out, input); });
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp(input));
+    dual = exp(input);
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -1711,7 +1711,7 @@ TensorRef exp_(const TensorRef& input) {
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
@@ -1780,15 +1780,15 @@ TensorRef exp2(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp2_set_tangent(out, input); });
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp2(input));
+    dual = exp2(input);
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -1799,7 +1799,7 @@ TensorRef exp2_(const TensorRef& input) {
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
@@ -1868,15 +1868,15 @@ TensorRef expm1(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expm1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(expm1(input));
+    dual = expm1(input);
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -1887,7 +1887,7 @@ TensorRef expm1_(const TensorRef& input) {
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
@@ -1944,15 +1944,15 @@ TensorRef floor(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    floor_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(floor(input));
+    dual = floor(input);
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -1962,7 +1962,7 @@ TensorRef floor_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
@@ -2013,15 +2013,15 @@ TensorRef frac(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    frac_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(frac(input));
+    dual = frac(input);
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -2031,7 +2031,7 @@ TensorRef frac_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
@@ -2104,7 +2104,7 @@ TensorRef gelu_erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
   return out;
 }
 GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
@@ -2179,7 +2179,7 @@ TensorRef gelu_tanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
   return out;
 }
 GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
@@ -2244,7 +2244,7 @@ TensorRef hardshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2309,7 +2309,7 @@ TensorRef hardsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
   return out;
 }
 GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
@@ -2382,7 +2382,7 @@ TensorRef hardswish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardswish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
   return out;
 }
 GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
@@ -2449,7 +2449,7 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardtanh_set_tangent(out, input, min_val, max_val);
+    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
   return out;
 }
 GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
@@ -2503,15 +2503,15 @@ TensorRef i0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(i0(input));
+    dual = i0(input);
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
@@ -2522,7 +2522,7 @@ TensorRef i0_(const TensorRef& input) {
   }
   kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
@@ -2591,7 +2591,7 @@ TensorRef i0e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
   return out;
 }
 GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
@@ -2655,7 +2655,7 @@ TensorRef i1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
   return out;
 }
 GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
@@ -2717,7 +2717,7 @@ TensorRef i1e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
   return out;
 }
 GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
@@ -2781,7 +2781,7 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    leaky_relu_set_tangent(out, input, negative_slope);
+    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
   return out;
 }
 GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -2835,15 +2835,15 @@ TensorRef lgamma(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    lgamma_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { lgamma_set_tangent(out, input); });
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(lgamma(input));
+    dual = lgamma(input);
   Ref<LgammaBackward> node;
   if (record) {
     node = make_node<LgammaBackward>();
@@ -2854,7 +2854,7 @@ TensorRef lgamma_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {

@@ -164,15 +164,15 @@ TensorRef log(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_set_tangent(out, input); });
   return out;
 }
 TensorRef log_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log(input));
+    dual = log(input);
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
@@ -183,7 +183,7 @@ TensorRef log_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
@@ -252,15 +252,15 @@ TensorRef log10(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log10_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log10_set_tangent(out, input); });
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log10(input));
+    dual = log10(input);
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
@@ -271,7 +271,7 @@ TensorRef log10_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
@@ -342,15 +342,15 @@ TensorRef log1p(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log1p_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log1p_set_tangent(out, input); });
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log1p(input));
+    dual = log1p(input);
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
@@ -361,7 +361,7 @@ TensorRef log1p_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
@@ -430,15 +430,15 @@ TensorRef log2(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log2_set_tangent(out, input); });
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log2(input));
+    dual = log2(input);
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
@@ -449,7 +449,7 @@ TensorRef log2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
@@ -520,7 +520,7 @@ TensorRef log_ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -602,7 +602,7 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logit_set_tangent(out, input, eps);
+    wiring::each_level({&input}, {}, [&] { logit_set_tangent(out, input, eps); });
   return out;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
@@ -675,7 +675,7 @@ TensorRef logsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { logsigmoid_set_tangent(out, input); });
   return out;
 }
 GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
@@ -740,7 +740,7 @@ TensorRef mish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { mish_set_tangent(out, input); });
   return out;
 }
 GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
@@ -800,7 +800,7 @@ TensorRef ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -853,15 +853,15 @@ TensorRef neg(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    neg_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { neg_set_tangent(out, input); });
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(neg(input));
+    dual = neg(input);
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -871,7 +871,7 @@ TensorRef neg_(const TensorRef& input) {
   }
   kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
@@ -942,7 +942,7 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    polygamma_of_set_tangent(out, input, order);
+    wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
   return out;
 }
 GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
@@ -995,15 +995,15 @@ TensorRef rad2deg(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rad2deg_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rad2deg_set_tangent(out, input); });
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rad2deg(input));
+    dual = rad2deg(input);
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -1013,7 +1013,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
@@ -1080,15 +1080,15 @@ TensorRef reciprocal(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reciprocal_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { reciprocal_set_tangent(out, input); });
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(reciprocal(input));
+    dual = reciprocal(input);
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -1099,7 +1099,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
@@ -1170,15 +1170,15 @@ TensorRef relu(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu_set_tangent(out, input); });
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(relu(input));
+    dual = relu(input);
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -1189,7 +1189,7 @@ TensorRef relu_(const TensorRef& input) {
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1251,7 +1251,7 @@ TensorRef relu6(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu6_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu6_set_tangent(out, input); });
   return out;
 }
 GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
@@ -1297,15 +1297,15 @@ TensorRef round(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    round_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { round_set_tangent(out); });
   return out;
 }
 TensorRef round_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(round(input));
+    dual = round(input);
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -1315,7 +1315,7 @@ TensorRef round_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
@@ -1378,15 +1378,15 @@ TensorRef rsqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rsqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rsqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rsqrt(input));
+    dual = rsqrt(input);
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1397,7 +1397,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1473,7 +1473,7 @@ TensorRef selu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    selu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { selu_set_tangent(out, input); });
   return out;
 }
 GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1532,15 +1532,15 @@ TensorRef sgn(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sgn(input));
+    dual = sgn(input);
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
@@ -1552,7 +1552,7 @@ TensorRef sgn_(const TensorRef& input) {
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
@@ -1620,15 +1620,15 @@ TensorRef sigmoid(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sigmoid(input));
+    dual = sigmoid(input);
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -1639,7 +1639,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
@@ -1696,15 +1696,15 @@ TensorRef sign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sign_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sign(input));
+    dual = sign(input);
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -1714,7 +1714,7 @@ TensorRef sign_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
@@ -1781,7 +1781,7 @@ TensorRef silu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    silu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { silu_set_tangent(out, input); });
   return out;
 }
 GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1835,15 +1835,15 @@ TensorRef sin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sin_set_tangent(out, input); });
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sin(input));
+    dual = sin(input);
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
@@ -1854,7 +1854,7 @@ TensorRef sin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
@@ -1943,15 +1943,15 @@ TensorRef sinc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinc_set_tangent(out, input); });
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinc(input));
+    dual = sinc(input);
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
@@ -1962,7 +1962,7 @@ TensorRef sinc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
@@ -2027,15 +2027,15 @@ TensorRef sinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinh_set_tangent(out, input); });
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinh(input));
+    dual = sinh(input);
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
@@ -2046,7 +2046,7 @@ TensorRef sinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -2122,7 +2122,7 @@ TensorRef softplus(const TensorRef& input, double beta, double threshold) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softplus_set_tangent(out, input, beta, threshold);
+    wiring::each_level({&input}, {}, [&] { softplus_set_tangent(out, input, beta, threshold); });
   return out;
 }
 GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
@@ -2188,7 +2188,7 @@ TensorRef softshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { softshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2253,7 +2253,7 @@ TensorRef softsign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softsign_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { softsign_set_tangent(out, input); });
   return out;
 }
 GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
@@ -2311,15 +2311,15 @@ TensorRef sqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sqrt(input));
+    dual = sqrt(input);
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -2330,7 +2330,7 @@ TensorRef sqrt_(const TensorRef& input) {
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -2399,15 +2399,15 @@ TensorRef square(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    square_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { square_set_tangent(out, input); });
   return out;
 }
 TensorRef square_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(square(input));
+    dual = square(input);
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
@@ -2418,7 +2418,7 @@ TensorRef square_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
@@ -2487,15 +2487,15 @@ TensorRef tan(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tan_set_tangent(out, input); });
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tan(input));
+    dual = tan(input);
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -2506,7 +2506,7 @@ TensorRef tan_(const TensorRef& input) {
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
@@ -2575,15 +2575,15 @@ TensorRef tanh(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanh_set_tangent(out, input); });
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tanh(input));
+    dual = tanh(input);
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -2594,7 +2594,7 @@ TensorRef tanh_(const TensorRef& input) {
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -2666,7 +2666,7 @@ TensorRef tanhshrink(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanhshrink_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanhshrink_set_tangent(out, input); });
   return out;
 }
 GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2730,7 +2730,7 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    threshold_set_tangent(out, input, threshold);
+    wiring::each_level({&input}, {}, [&] { threshold_set_tangent(out, input, threshold); });
   return out;
 }
 GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
@@ -2776,15 +2776,15 @@ TensorRef trunc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    trunc_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { trunc_set_tangent(out); });
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(trunc(input));
+    dual = trunc(input);
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -2794,7 +2794,7 @@ TensorRef trunc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
