@@ -129,6 +129,12 @@ class OverloadNames:
             tests.insert(0, f"wiring::has_tangents({{{', '.join('&' + v for v in single)}}})")
         return tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
 
+    def tangent_inputs(self) -> str:
+        """The arguments whose tangents count, as each_level takes them."""
+        single = ", ".join("&" + C.cpp_name(a.name) for a in self.recorded if not a.type.is_list)
+        lists = ", ".join(C.cpp_name(a.name) for a in self.recorded if a.type.is_list)
+        return f"{{{single}}}, {{{lists}}}"
+
 
 class Elementwise:
     """Loops and specs of an elementwise overload."""
@@ -360,7 +366,7 @@ class Forward:
             body.append("}")
             if set_tangent:
                 body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-                body.append(f"  {set_tangent};")
+                body.append(f"  wiring::each_level({x.tangent_inputs()}, [&] {{ {set_tangent}; }});")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
 
@@ -390,10 +396,9 @@ class Forward:
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
             # The functional form gives the tangent: it may read the value that is about to be overwritten.
-            body.append("TensorRef tangent;")
+            body.append("TensorRef dual;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            # Zeros where it gives none (floor, sign): the tangent of the old value must not stay.
-            body.append(f"  tangent = wiring::tangent_or_zeros({x.call(x.fn)}({args}));")
+            body.append(f"  dual = {x.call(x.fn)}({args});")
         node = "nullptr"
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
@@ -425,7 +430,7 @@ class Forward:
         if x.has_node and not x.composed:
             body += after
         if records:
-            body.append(f"if (tangent) wiring::set_tangent({first}, std::move(tangent));")
+            body.append(f"if (dual) wiring::take_tangents({first}, dual);")
         body.append(f"return {first};")
         return Function(head, tuple(body))
 

@@ -33,7 +33,7 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
-_LAZY = ("amp", "fft", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+_LAZY = ("amp", "fft", "func", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
@@ -45,8 +45,7 @@ _LAZY_NAMES = {
 }
 # Names people look for that this version does not have.
 _ABSENT = {
-    "func": "function transforms",
-    "vmap": "function transforms",
+    "vmap": "batched functions",
     "array_api": "the Array API namespace",
     "save": "files of tensors",
     "load": "files of tensors",

@@ -93,7 +93,7 @@ std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool des
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sort_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { sort_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec SortBackward::apply(std::span<Storage> grad_outputs) {
@@ -157,7 +157,7 @@ std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    topk_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { topk_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec TopkBackward::apply(std::span<Storage> grad_outputs) {

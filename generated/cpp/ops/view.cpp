@@ -73,7 +73,7 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    as_strided_set_tangent(out, input, size, stride, storage_offset);
+    wiring::each_level({&input}, {}, [&] { as_strided_set_tangent(out, input, size, stride, storage_offset); });
   return out;
 }
 GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
@@ -129,7 +129,7 @@ std::vector<TensorRef> chunk(const TensorRef& input, std::int64_t chunks, std::i
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    chunk_set_tangent(out, input, chunks, dim);
+    wiring::each_level({&input}, {}, [&] { chunk_set_tangent(out, input, chunks, dim); });
   return out;
 }
 GradVec ChunkBackward::apply(std::span<Storage> grad_outputs) {
@@ -196,7 +196,7 @@ TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    diagonal_set_tangent(out, input, offset, dim1, dim2);
+    wiring::each_level({&input}, {}, [&] { diagonal_set_tangent(out, input, offset, dim1, dim2); });
   return out;
 }
 GradVec DiagonalBackward::apply(std::span<Storage> grad_outputs) {
@@ -245,7 +245,7 @@ TensorRef expand(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expand_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { expand_set_tangent(out, input, size); });
   return out;
 }
 GradVec ExpandBackward::apply(std::span<Storage> grad_outputs) {
@@ -294,7 +294,7 @@ TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destin
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    movedim_set_tangent(out, input, source, destination);
+    wiring::each_level({&input}, {}, [&] { movedim_set_tangent(out, input, source, destination); });
   return out;
 }
 GradVec MovedimBackward::apply(std::span<Storage> grad_outputs) {
@@ -347,7 +347,7 @@ TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, s
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    narrow_set_tangent(out, input, dim, start, length);
+    wiring::each_level({&input}, {}, [&] { narrow_set_tangent(out, input, dim, start, length); });
   return out;
 }
 GradVec NarrowBackward::apply(std::span<Storage> grad_outputs) {
@@ -396,7 +396,7 @@ TensorRef permute(const TensorRef& input, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    permute_set_tangent(out, input, dims);
+    wiring::each_level({&input}, {}, [&] { permute_set_tangent(out, input, dims); });
   return out;
 }
 GradVec PermuteBackward::apply(std::span<Storage> grad_outputs) {
@@ -441,7 +441,7 @@ TensorRef real(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    real_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { real_set_tangent(out, input); });
   return out;
 }
 GradVec RealBackward::apply(std::span<Storage> grad_outputs) {
@@ -488,7 +488,7 @@ TensorRef reshape(const TensorRef& input, const Dims& shape) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reshape_set_tangent(out, input, shape);
+    wiring::each_level({&input}, {}, [&] { reshape_set_tangent(out, input, shape); });
   return out;
 }
 GradVec ReshapeBackward::apply(std::span<Storage> grad_outputs) {
@@ -539,7 +539,7 @@ TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    select_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { select_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec SelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -596,7 +596,7 @@ TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    slice_set_tangent(out, input, dim, start, end, step);
+    wiring::each_level({&input}, {}, [&] { slice_set_tangent(out, input, dim, start, end, step); });
   return out;
 }
 GradVec SliceBackward::apply(std::span<Storage> grad_outputs) {
@@ -653,7 +653,7 @@ std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_size, st
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_set_tangent(out, input, split_size, dim);
+    wiring::each_level({&input}, {}, [&] { split_set_tangent(out, input, split_size, dim); });
   return out;
 }
 GradVec SplitBackward::apply(std::span<Storage> grad_outputs) {
@@ -710,7 +710,7 @@ std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_1_set_tangent(out, input, split_size, dim);
+    wiring::each_level({&input}, {}, [&] { split_1_set_tangent(out, input, split_size, dim); });
   return out;
 }
 GradVec SplitBackward1::apply(std::span<Storage> grad_outputs) {
@@ -767,7 +767,7 @@ std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& spli
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_with_sizes_set_tangent(out, input, split_sizes, dim);
+    wiring::each_level({&input}, {}, [&] { split_with_sizes_set_tangent(out, input, split_sizes, dim); });
   return out;
 }
 GradVec SplitWithSizesBackward::apply(std::span<Storage> grad_outputs) {
@@ -816,7 +816,7 @@ TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    squeeze_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { squeeze_set_tangent(out, input, dim); });
   return out;
 }
 GradVec SqueezeBackward::apply(std::span<Storage> grad_outputs) {
@@ -861,7 +861,7 @@ TensorRef t(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    t_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { t_set_tangent(out, input); });
   return out;
 }
 GradVec TBackward::apply(std::span<Storage> grad_outputs) {
@@ -916,7 +916,7 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t section
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tensor_split_set_tangent(out, input, sections, dim);
+    wiring::each_level({&input}, {}, [&] { tensor_split_set_tangent(out, input, sections, dim); });
   return out;
 }
 GradVec TensorSplitBackward::apply(std::span<Storage> grad_outputs) {
@@ -973,7 +973,7 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices,
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tensor_split_1_set_tangent(out, input, indices, dim);
+    wiring::each_level({&input}, {}, [&] { tensor_split_1_set_tangent(out, input, indices, dim); });
   return out;
 }
 GradVec TensorSplitBackward1::apply(std::span<Storage> grad_outputs) {
@@ -1024,7 +1024,7 @@ TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    transpose_set_tangent(out, input, dim0, dim1);
+    wiring::each_level({&input}, {}, [&] { transpose_set_tangent(out, input, dim0, dim1); });
   return out;
 }
 GradVec TransposeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1078,7 +1078,7 @@ std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim) {
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unbind_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { unbind_set_tangent(out, input, dim); });
   return out;
 }
 GradVec UnbindBackward::apply(std::span<Storage> grad_outputs) {
@@ -1127,7 +1127,7 @@ TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes)
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unflatten_set_tangent(out, input, dim, sizes);
+    wiring::each_level({&input}, {}, [&] { unflatten_set_tangent(out, input, dim, sizes); });
   return out;
 }
 GradVec UnflattenBackward::apply(std::span<Storage> grad_outputs) {
@@ -1180,7 +1180,7 @@ TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t si
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unfold_set_tangent(out, input, dimension, size, step);
+    wiring::each_level({&input}, {}, [&] { unfold_set_tangent(out, input, dimension, size, step); });
   return out;
 }
 GradVec UnfoldBackward::apply(std::span<Storage> grad_outputs) {
@@ -1229,7 +1229,7 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unsqueeze_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { unsqueeze_set_tangent(out, input, dim); });
   return out;
 }
 GradVec UnsqueezeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1274,7 +1274,7 @@ TensorRef view(const TensorRef& input, const Dims& shape) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_set_tangent(out, input, shape);
+    wiring::each_level({&input}, {}, [&] { view_set_tangent(out, input, shape); });
   return out;
 }
 GradVec ViewBackward::apply(std::span<Storage> grad_outputs) {
@@ -1322,7 +1322,7 @@ TensorRef view_as_complex(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_as_complex_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { view_as_complex_set_tangent(out, input); });
   return out;
 }
 GradVec ViewAsComplexBackward::apply(std::span<Storage> grad_outputs) {
@@ -1370,7 +1370,7 @@ TensorRef view_as_real(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_as_real_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { view_as_real_set_tangent(out, input); });
   return out;
 }
 GradVec ViewAsRealBackward::apply(std::span<Storage> grad_outputs) {
