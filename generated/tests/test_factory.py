@@ -7,6 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="arange",
+        out=True,
         cases=({"end": 5},),
         forms=[
             Form(args=(("end", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.arange(end)", kind="expr"),
@@ -15,6 +16,7 @@ OPS = [
     ),
     Op(
         name="empty",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_factory.py"),
@@ -22,6 +24,7 @@ OPS = [
     ),
     Op(
         name="eye",
+        out=True,
         cases=({"n": 3}, {"n": 2, "m": 3}),
         forms=[
             Form(args=(("n", "int"), ("m", "int?", None), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.eye(n, m)", kind="expr"),
@@ -29,6 +32,7 @@ OPS = [
     ),
     Op(
         name="full",
+        out=True,
         cases=({"size": (2, 3), "fill_value": 1.5},),
         forms=[
             Form(args=(("size", "int[]"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full(size, fill_value)", kind="expr"),
@@ -36,6 +40,7 @@ OPS = [
     ),
     Op(
         name="linspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         forms=[
             Form(args=(("start", "Scalar"), ("end", "Scalar"), ("steps", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.linspace(start, end, steps)", kind="expr"),
@@ -43,6 +48,7 @@ OPS = [
     ),
     Op(
         name="logspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         tol=1e-06,
         forms=[
@@ -51,6 +57,7 @@ OPS = [
     ),
     Op(
         name="ones",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones(size)", kind="expr"),
@@ -72,6 +79,7 @@ OPS = [
     ),
     Op(
         name="zeros",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros(size)", kind="expr"),

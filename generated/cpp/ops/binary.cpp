@@ -1343,6 +1343,12 @@ TensorRef gcd(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
+TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kGcdSchema, input, false);
+  kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1370,6 +1376,13 @@ Storage heaviside(const Storage& input, const Storage& values) {
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
+}
+TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
+  wiring::check_inplace(kHeavisideSchema, input, false);
+  kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
+      &values->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
@@ -1606,6 +1619,12 @@ TensorRef lcm(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
 }
+TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLcmSchema, input, false);
+  kernels::elementwise_into(kLcmSpec, loops[kLcm], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLcmSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1670,6 +1689,27 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
     ldexp_set_tangent(out, input, other);
   return out;
+}
+TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(LdexpBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    tangent = wiring::tangent(ldexp(input, other));
+  Ref<LdexpBackward> node;
+  if (record) {
+    node = make_node<LdexpBackward>();
+    LdexpBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kLdexpSpec, loops[kLdexp], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
@@ -2217,6 +2257,13 @@ Storage nextafter(const Storage& input, const Storage& other) {
 TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
   return out;
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kNextafterSchema, input, false);
+  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kNextafterSchema, out_, {&input, &other});
@@ -3007,6 +3054,27 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
     xlogy_set_tangent(out, input, other);
   return out;
+}
+TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(XlogyBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    tangent = wiring::tangent(xlogy(input, other));
+  Ref<XlogyBackward> node;
+  if (record) {
+    node = make_node<XlogyBackward>();
+    XlogyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});

@@ -18,10 +18,16 @@ Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
+Storage clamp(const Storage& input, const Storage& min, const Storage& max);
+TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 Storage contiguous(const Storage& input);
 TensorRef contiguous(const TensorRef& input);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
@@ -38,10 +44,27 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
     std::optional<std::int64_t> end, std::int64_t step);
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// argwhere(Tensor input) -> Tensor<i64> out
+//   out = nonzero(input)
+
+namespace {
+constexpr OpSchema kArgwhereSchema{"argwhere", "argwhere(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V argwhere_compose(const V& input) { return nonzero(input); }
+}  // namespace
+
+Storage argwhere(const Storage& input) { return argwhere_compose<Storage>(input); }
+TensorRef argwhere(const TensorRef& input) { return argwhere_compose<TensorRef>(input); }
 
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 //   vjp grad = as_strided(contiguous(g), size, stride, storage_offset)
@@ -189,22 +212,6 @@ Storage bincount(const Storage& input, const Storage& weights, std::int64_t minl
 }
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
   TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
-  return out;
-}
-
-// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
-
-namespace {
-constexpr OpSchema kBucketizeSchema{"bucketize",
-    "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
-}  // namespace
-
-Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
-  check_dtype(kBucketizeSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::bucketize(kBucketizeSchema, input, boundaries, right);
-}
-TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right) {
-  TensorRef out = wiring::wrap(bucketize(input->storage(), boundaries->storage(), right));
   return out;
 }
 
@@ -694,6 +701,27 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
     index_copy_set_tangent(out, input, dim, index, source);
   return out;
 }
+TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    tangent = wiring::tangent(index_copy(input, dim, index, source));
+  Ref<IndexCopyBackward> node;
+  if (record) {
+    node = make_node<IndexCopyBackward>();
+    IndexCopyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, source);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_copy_(IndexCopyBackward::schema_v1, input->storage(), dim, index->storage(), source->storage());
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
@@ -765,6 +793,27 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
     index_fill_set_tangent(out, input, dim, index, value);
   return out;
+}
+TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  const bool record = wiring::records(input, value);
+  wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
+    tangent = wiring::tangent(index_fill(input, dim, index, value));
+  Ref<IndexFillBackward> node;
+  if (record) {
+    node = make_node<IndexFillBackward>();
+    IndexFillBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, value);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_fill_(IndexFillBackward::schema_v1, input->storage(), dim, index->storage(), value->storage());
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -946,6 +995,48 @@ GraphGradVec IndexSelectBackward::apply_for_graph(std::span<const TensorRef> gra
   return grads;
 }
 
+// masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out
+//   sizes = broadcast_shape(shape(input), shape(mask))
+//   m = expand(mask, sizes)
+//   at = clamp(cumsum(reshape(m, (-1,)), 0) - 1, 0)
+//   out = where(m, reshape(index_select(reshape(source, (-1,)), 0, at), sizes), input)
+
+namespace {
+constexpr OpSchema kMaskedScatterSchema{"masked_scatter",
+    "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V masked_scatter_compose(const V& input, const V& mask, const V& source) {
+  const auto sizes = broadcast_shape(shape(input), shape(mask));
+  const auto m = expand(mask, sizes);
+  const auto at = clamp(sub(cumsum(reshape(m, Dims{std::int64_t(-1)}), std::int64_t(0), std::nullopt),
+      number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(std::int64_t(0))), V());
+  return where(m, reshape(index_select(reshape(source, Dims{std::int64_t(-1)}), std::int64_t(0), at), sizes), input);
+}
+}  // namespace
+
+Storage masked_scatter(const Storage& input, const Storage& mask, const Storage& source) {
+  return kernels::masked_scatter(kMaskedScatterSchema, input, mask, source);
+}
+TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  if (!(wiring::records(input, source) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &source})))) {
+    return wiring::wrap(masked_scatter(input->storage(), mask->storage(), source->storage()));
+  }
+  return masked_scatter_compose<TensorRef>(input, mask, source);
+}
+TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kMaskedScatterSchema, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    tangent = wiring::tangent(masked_scatter(input, mask, source));
+  TensorRef result = record ? masked_scatter(clone(input), mask, source) : masked_scatter(input, mask, source);
+  kernels::copy_broadcast("masked_scatter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+
 // masked_select(Tensor input, Tensor mask) -> Tensor out
 //   vjp input = masked_select_backward(g, mask, shape(input))
 //   saves: mask
@@ -1074,6 +1165,39 @@ Storage one_hot(const Storage& input, std::int64_t num_classes) {
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
+}
+
+// put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out
+//   out = reshape(index_put(reshape(input, (-1,)), (reshape(index, (-1,)),), reshape(source, (-1,)), accumulate), shape(input))
+
+namespace {
+constexpr OpSchema kPutSchema{"put",
+    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V put_compose(const V& input, const V& index, const V& source, bool accumulate) {
+  return reshape(index_put(reshape(input, Dims{std::int64_t(-1)}), std::vector<V>{reshape(index,
+      Dims{std::int64_t(-1)})}, reshape(source, Dims{std::int64_t(-1)}), accumulate), shape(input));
+}
+}  // namespace
+
+Storage put(const Storage& input, const Storage& index, const Storage& source, bool accumulate) {
+  return put_compose<Storage>(input, index, source, accumulate);
+}
+TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  return put_compose<TensorRef>(input, index, source, accumulate);
+}
+TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kPutSchema, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    tangent = wiring::tangent(put(input, index, source, accumulate));
+  TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
+  kernels::copy_broadcast("put_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 
 // scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
@@ -1339,19 +1463,37 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
-// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
+// scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out
 
 namespace {
-constexpr OpSchema kSearchsortedSchema{"searchsorted",
-    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
+    "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
 }  // namespace
 
-Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right) {
-  check_dtype(kSearchsortedSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::searchsorted(kSearchsortedSchema, sorted_sequence, input, right);
+Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce, bool include_self) {
+  return kernels::scatter_reduce(kScatterReduceValueSchema, input, dim, index, src, reduce, include_self);
 }
-TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  TensorRef out = wiring::wrap(searchsorted(sorted_sequence->storage(), input->storage(), right));
+TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce, bool include_self) {
+  TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
+      include_self));
+  return out;
+}
+
+// searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
+    "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right) {
+  check_dtype(kSearchsortedInSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
+}
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
 }
 

@@ -12,6 +12,10 @@ namespace ops {
 
 // Of other shards.
 Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
@@ -352,6 +356,22 @@ Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   return full_like_compose<TensorRef>(input, fill_value, dtype);
 }
+
+// isreal(Tensor input) -> Tensor<bool> out
+//   out = imag(input) == 0 if is_complex(dtype(input)) else ones(shape(input), dtype="bool")
+
+namespace {
+constexpr OpSchema kIsrealSchema{"isreal", "isreal(Tensor input) -> Tensor<bool> out", 1, Amp::Keep, true};
+
+template <class V>
+V isreal_compose(const V& input) {
+  return (is_complex(dtype(input)) ? eq(imag(input), number<V>(Scalar(std::int64_t(0)))) : ones<V>(shape(input),
+      Dtype::Bool));
+}
+}  // namespace
+
+Storage isreal(const Storage& input) { return isreal_compose<Storage>(input); }
+TensorRef isreal(const TensorRef& input) { return isreal_compose<TensorRef>(input); }
 
 // new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 //   out = full(size, fill_value, dtype=dtype_or(dtype, input))

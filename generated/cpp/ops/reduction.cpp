@@ -1191,17 +1191,40 @@ TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbia
   return std_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
+// std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)
+//   std = std_over(input, None, int(unbiased), False)
+//   mean = var_mean_mean(input, None, False)
+
+namespace {
+constexpr OpSchema kStdMeanSchema{"std_mean", "std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> std_mean_compose(const V& input, bool unbiased) {
+  const auto std = std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto mean = var_mean_mean(input, std::nullopt, false);
+  return {std, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> std_mean(const Storage& input, bool unbiased) {
+  return std_mean_compose<Storage>(input, unbiased);
+}
+std::array<TensorRef, 2> std_mean(const TensorRef& input, bool unbiased) {
+  return std_mean_compose<TensorRef>(input, unbiased);
+}
+
 // std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
 //   std = std_over(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
-constexpr OpSchema kStdMeanSchema{"std_mean",
+constexpr OpSchema kStdMean1Schema{"std_mean",
     "std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)",
     1, Amp::Keep, true};
 
 template <class V>
-std::array<V, 2> std_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+std::array<V, 2> std_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   const auto std = std_over(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
@@ -1211,11 +1234,35 @@ std::array<V, 2> std_mean_compose(const V& input, const std::optional<Dims>& dim
 
 std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return std_mean_compose<Storage>(input, dim, correction, keepdim);
+  return std_mean_1_compose<Storage>(input, dim, correction, keepdim);
 }
 std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return std_mean_compose<TensorRef>(input, dim, correction, keepdim);
+  return std_mean_1_compose<TensorRef>(input, dim, correction, keepdim);
+}
+
+// std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)
+//   std = std_over(input, dim, int(unbiased), keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kStdMean2Schema{"std_mean",
+    "std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 2> std_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  const auto std = std_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {std, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+}
+std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
@@ -1439,17 +1486,40 @@ TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbia
   return var_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
+// var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)
+//   var = var_over(input, None, int(unbiased), False)
+//   mean = var_mean_mean(input, None, False)
+
+namespace {
+constexpr OpSchema kVarMeanSchema{"var_mean", "var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> var_mean_compose(const V& input, bool unbiased) {
+  const auto var = var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto mean = var_mean_mean(input, std::nullopt, false);
+  return {var, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> var_mean(const Storage& input, bool unbiased) {
+  return var_mean_compose<Storage>(input, unbiased);
+}
+std::array<TensorRef, 2> var_mean(const TensorRef& input, bool unbiased) {
+  return var_mean_compose<TensorRef>(input, unbiased);
+}
+
 // var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
 //   var = var_over(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
-constexpr OpSchema kVarMeanSchema{"var_mean",
+constexpr OpSchema kVarMean1Schema{"var_mean",
     "var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)",
     1, Amp::Keep, true};
 
 template <class V>
-std::array<V, 2> var_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+std::array<V, 2> var_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   const auto var = var_over(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
@@ -1459,11 +1529,35 @@ std::array<V, 2> var_mean_compose(const V& input, const std::optional<Dims>& dim
 
 std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return var_mean_compose<Storage>(input, dim, correction, keepdim);
+  return var_mean_1_compose<Storage>(input, dim, correction, keepdim);
 }
 std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return var_mean_compose<TensorRef>(input, dim, correction, keepdim);
+  return var_mean_1_compose<TensorRef>(input, dim, correction, keepdim);
+}
+
+// var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)
+//   var = var_over(input, dim, int(unbiased), keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kVarMean2Schema{"var_mean",
+    "var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 2> var_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  const auto var = var_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {var, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+}
+std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out

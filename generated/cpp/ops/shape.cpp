@@ -11,10 +11,20 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage cos(const Storage& input);
+TensorRef cos(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats);
 TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats);
+Storage sin(const Storage& input);
+TensorRef sin(const TensorRef& input);
 std::vector<Storage> unbind(const Storage& input, std::int64_t dim);
 std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim);
+Storage view_as_complex(const Storage& input);
+TensorRef view_as_complex(const TensorRef& input);
 
 // cat(Tensor[] tensors, int dim=0) -> Tensor out
 //   vjp tensors = split_like(g, tensors, dim)
@@ -73,6 +83,23 @@ GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_output
       grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
+
+// complex(Tensor real, Tensor imag) -> Tensor out
+//   sizes = broadcast_shape(shape(real), shape(imag))
+//   out = view_as_complex(stack((expand(real, sizes), expand(imag, sizes)), -1))
+
+namespace {
+constexpr OpSchema kComplexSchema{"complex", "complex(Tensor real, Tensor imag) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V complex_compose(const V& real, const V& imag) {
+  const auto sizes = broadcast_shape(shape(real), shape(imag));
+  return view_as_complex(stack(std::vector<V>{expand(real, sizes), expand(imag, sizes)}, std::int64_t(-1)));
+}
+}  // namespace
+
+Storage complex(const Storage& real, const Storage& imag) { return complex_compose<Storage>(real, imag); }
+TensorRef complex(const TensorRef& real, const TensorRef& imag) { return complex_compose<TensorRef>(real, imag); }
 
 // constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor out
 //   vjp input = constant_pad_nd(g, negative(pad))
@@ -297,6 +324,24 @@ GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorR
     grads[0] = fit(pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
+
+// polar(Tensor abs, Tensor angle) -> Tensor out
+//   sizes = broadcast_shape(shape(abs), shape(angle))
+//   out = view_as_complex(stack((expand(abs * cos(angle), sizes), expand(abs * sin(angle), sizes)), -1))
+
+namespace {
+constexpr OpSchema kPolarSchema{"polar", "polar(Tensor abs, Tensor angle) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V polar_compose(const V& abs, const V& angle) {
+  const auto sizes = broadcast_shape(shape(abs), shape(angle));
+  return view_as_complex(stack(std::vector<V>{expand(mul(abs, cos(angle)), sizes), expand(mul(abs, sin(angle)),
+      sizes)}, std::int64_t(-1)));
+}
+}  // namespace
+
+Storage polar(const Storage& abs, const Storage& angle) { return polar_compose<Storage>(abs, angle); }
+TensorRef polar(const TensorRef& abs, const TensorRef& angle) { return polar_compose<TensorRef>(abs, angle); }
 
 // repeat(Tensor input, int[] repeats) -> Tensor out
 //   vjp input = repeat_backward(g, shape(input), repeats)

@@ -664,6 +664,18 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
+TensorRef lerp_out(const TensorRef& input, const TensorRef& end, const TensorRef& weight, const TensorRef& out_) {
+  wiring::check_out(LerpBackward::schema_v1, out_, {&input, &end, &weight});
+  const Storage* const operands[] = {&input->storage(), &end->storage(), &weight->storage()};
+  if (kernels::broadcast_shapes(LerpBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLerpSpec, loops[kLerp], out_->storage(), {&input->storage(), &end->storage(),
+        &weight->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LerpBackward::schema_v1, out_, lerp(input->storage(), end->storage(), weight->storage()));
+  }
+  return out_;
+}
 GradVec LerpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];

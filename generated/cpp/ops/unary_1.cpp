@@ -18,6 +18,7 @@ enum : int {
   kAcosVjpInput,
   kAcosh,
   kAcoshVjpInput,
+  kAngle,
   kAsin,
   kAsinVjpInput,
   kAsinh,
@@ -78,8 +79,6 @@ enum : int {
   kI1eVjpInput,
   kLeakyRelu,
   kLeakyReluVjpInput,
-  kLgamma,
-  kLgammaVjpInput,
 };
 }  // namespace
 
@@ -88,6 +87,8 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage angle_backward(const Storage& grad, const Storage& input);
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
 Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage div(const Storage& input, const Storage& other);
@@ -132,6 +133,8 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // abs(Tensor input) -> Tensor out
 //   out = abs(input)
@@ -394,6 +397,74 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(acosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// angle(Tensor input) -> Tensor out
+//   out = angle(input)
+//   vjp input = where(is_complex(dtype(input)), angle_backward(g, input), zeros_like(g))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAngleSpec{&AngleBackward::schema_v1, 1, 0, Promote::Float, OutKind::Real};
+
+template <class V>
+V angle_vjp_input(const V& g, const V& input) {
+  return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
+}
+
+void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(angle_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
+TensorRef angle(const TensorRef& input) {
+  TensorRef out = wiring::wrap(angle(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AngleBackward>();
+    AngleBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    angle_set_tangent(out, input);
+  return out;
+}
+TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(AngleBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(AngleBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kAngleSpec, loops[kAngle], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(AngleBackward::schema_v1, out_, angle(input->storage()));
+  }
+  return out_;
+}
+GradVec AngleBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -870,6 +941,26 @@ TensorRef celu(const TensorRef& input, double alpha) {
     celu_set_tangent(out, input, alpha);
   return out;
 }
+TensorRef celu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CeluBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(celu(input, alpha));
+  Ref<CeluBackward> node;
+  if (record) {
+    node = make_node<CeluBackward>();
+    CeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCeluSpec, loops[kCelu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -1318,6 +1409,26 @@ TensorRef elu(const TensorRef& input, double alpha) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     elu_set_tangent(out, input, alpha);
   return out;
+}
+TensorRef elu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(EluBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(elu(input, alpha));
+  Ref<EluBackward> node;
+  if (record) {
+    node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2312,6 +2423,25 @@ TensorRef hardsigmoid(const TensorRef& input) {
     hardsigmoid_set_tangent(out, input);
   return out;
 }
+TensorRef hardsigmoid_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(hardsigmoid(input));
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -2385,6 +2515,25 @@ TensorRef hardswish(const TensorRef& input) {
     hardswish_set_tangent(out, input);
   return out;
 }
+TensorRef hardswish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(hardswish(input));
+  Ref<HardswishBackward> node;
+  if (record) {
+    node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -2451,6 +2600,27 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     hardtanh_set_tangent(out, input, min_val, max_val);
   return out;
+}
+TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(hardtanh(input, min_val, max_val));
+  Ref<HardtanhBackward> node;
+  if (record) {
+    node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2784,6 +2954,26 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
     leaky_relu_set_tangent(out, input, negative_slope);
   return out;
 }
+TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(leaky_relu(input, negative_slope));
+  Ref<LeakyReluBackward> node;
+  if (record) {
+    node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -2799,90 +2989,6 @@ GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// lgamma(Tensor input) -> Tensor out
-//   out = lgamma(input)
-//   d input = digamma(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
-
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
-
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
-TensorRef lgamma(const TensorRef& input) {
-  TensorRef out = wiring::wrap(lgamma(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    lgamma_set_tangent(out, input);
-  return out;
-}
-TensorRef lgamma_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(lgamma(input));
-  Ref<LgammaBackward> node;
-  if (record) {
-    node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
-  }
-  return out_;
-}
-GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

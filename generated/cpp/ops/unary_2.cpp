@@ -12,6 +12,8 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kLgamma,
+  kLgammaVjpInput,
   kLog,
   kLogVjpInput,
   kLog10,
@@ -94,6 +96,8 @@ Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
 Storage cosh(const Storage& input);
 TensorRef cosh(const TensorRef& input);
+Storage digamma(const Storage& input);
+TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -126,6 +130,90 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// lgamma(Tensor input) -> Tensor out
+//   out = lgamma(input)
+//   d input = digamma(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
+
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+
+TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
+
+void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
+TensorRef lgamma(const TensorRef& input) {
+  TensorRef out = wiring::wrap(lgamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    lgamma_set_tangent(out, input);
+  return out;
+}
+TensorRef lgamma_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(lgamma(input));
+  Ref<LgammaBackward> node;
+  if (record) {
+    node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
+  }
+  return out_;
+}
+GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // log(Tensor input) -> Tensor out
 //   out = log(input)
@@ -605,6 +693,27 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
     logit_set_tangent(out, input, eps);
   return out;
 }
+TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LogitBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(logit(input, eps));
+  Ref<LogitBackward> node;
+  if (record) {
+    node = make_node<LogitBackward>();
+    LogitBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.eps_ = eps;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -742,6 +851,25 @@ TensorRef mish(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     mish_set_tangent(out, input);
   return out;
+}
+TensorRef mish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(MishBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(mish(input));
+  Ref<MishBackward> node;
+  if (record) {
+    node = make_node<MishBackward>();
+    MishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1254,6 +1382,25 @@ TensorRef relu6(const TensorRef& input) {
     relu6_set_tangent(out, input);
   return out;
 }
+TensorRef relu6_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Relu6Backward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(relu6(input));
+  Ref<Relu6Backward> node;
+  if (record) {
+    node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
 GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -1475,6 +1622,25 @@ TensorRef selu(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     selu_set_tangent(out, input);
   return out;
+}
+TensorRef selu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SeluBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(selu(input));
+  Ref<SeluBackward> node;
+  if (record) {
+    node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1783,6 +1949,25 @@ TensorRef silu(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     silu_set_tangent(out, input);
   return out;
+}
+TensorRef silu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SiluBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(silu(input));
+  Ref<SiluBackward> node;
+  if (record) {
+    node = make_node<SiluBackward>();
+    SiluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2732,6 +2917,27 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     threshold_set_tangent(out, input, threshold);
   return out;
+}
+TensorRef threshold_(const TensorRef& input, double threshold, double value) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent(ops::threshold(input, threshold, value));
+  Ref<ThresholdBackward> node;
+  if (record) {
+    node = make_node<ThresholdBackward>();
+    ThresholdBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.threshold_ = threshold;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
+      value});
+  wiring::finish_inplace(input, node);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
 }
 GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
