@@ -55,6 +55,7 @@ class Base(Enum):
     DTYPE = "dtype"
     DEVICE = "device"
     GENERATOR = "generator"
+    ANY = "any"  # of an op written in Python alone: a function, a nested list
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
                 backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else []
             )
         )
-    if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
+    if e.out and loop is not None:
         functions.append(forward.out())
     helpers = list(backward.helpers)
     uses = backward.uses | forward.uses

@@ -449,26 +449,25 @@ class Forward:
         return [f"kernels::copy_broadcast({op}, {memory}, {x.call(x.fn)}({', '.join(x.storage_args())}));"]
 
     def out(self) -> Function:
-        """op_out: the result goes into `out`, which keeps its memory where the sizes agree."""
+        """op_out of a loop: the result goes into `out`, which keeps its memory where the sizes agree. The results of
+        other ops are written into out= by the bindings."""
         x = self.x
+        assert self.loop is not None and self.spec is not None
         inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
-        head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
-        body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
-        if self.loop is not None and self.spec is not None:
-            operands = self.inputs("&{}->storage()")
-            loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
-            body += [
-                *self.refuse_scalars(operands),
-                f"const Storage* const operands[] = {{{operands}}};",
-                f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
-                f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
-                "  wiring::finish_inplace(out_, nullptr);",
-                "} else {",
-                f"  wiring::write_out({x.schema}, out_, {memory});",
-                "}",
-            ]
-        else:
-            body.append(f"wiring::write_out({x.schema}, out_, {memory});")
-        body.append("return out_;")
+        head = self.tensor_head("_out", ", const TensorRef& out_")
+        memory = f"{x.call(x.fn)}({', '.join(x.storage_args())})"
+        operands = self.inputs("&{}->storage()")
+        loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
+        body = [
+            f"wiring::check_out({x.schema}, out_, {{{inputs}}});",
+            *self.refuse_scalars(operands),
+            f"const Storage* const operands[] = {{{operands}}};",
+            f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
+            f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
+            "  wiring::finish_inplace(out_, nullptr);",
+            "} else {",
+            f"  wiring::write_out({x.schema}, out_, {memory});",
+            "}",
+            "return out_;",
+        ]
         return Function(head, tuple(body))

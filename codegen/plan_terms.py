@@ -192,6 +192,9 @@ class Terms:
             return None
         if s.is_list or s.base is Base.TENSOR:
             return None
+        if t.base is Base.DTYPE and s.base is Base.STR and v.literal:  # a dtype by its name
+            name = v.text.split('"')[1]
+            return (f"Dtype::{C.DTYPE_CPP[name]}", 0) if name in C.DTYPE_CPP else None
         if s.base is t.base:
             if s.optional and not t.optional:
                 return f"*{v.wrapped}", 1

@@ -162,6 +162,8 @@ def takes(type_: str, value: Any, numbers: bool) -> bool:
     if base.endswith("]"):
         one = isinstance(value, int) and not isinstance(value, bool) and base.startswith("int")
         return isinstance(value, (list, tuple)) or one
+    if base == "any":
+        return not isinstance(value, dict)
     number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
     match base.partition("<")[0]:
         case "Tensor":

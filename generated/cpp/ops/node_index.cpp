@@ -9,7 +9,8 @@
 #include "ops/factory.h"
 #include "ops/fft.h"
 #include "ops/index.h"
-#include "ops/linalg.h"
+#include "ops/linalg_1.h"
+#include "ops/linalg_2.h"
 #include "ops/logical.h"
 #include "ops/memory.h"
 #include "ops/nn_1.h"
@@ -162,6 +163,12 @@ constexpr NodeFactory kFactories[] = {
     {"NllLossForwardBackward", &NllLossForwardBackward::schema_v1, []() -> NodeRef { return make_node<NllLossForwardBackward>(); }},
     {"SoftmaxBackward", &SoftmaxBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackward>(); }},
     {"SoftmaxBackwardBackward", &SoftmaxBackwardBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackwardBackward>(); }},
+    {"UpsampleBicubicBackwardBackward", &UpsampleBicubicBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicBackwardBackward>(); }},
+    {"UpsampleBicubicToBackward", &UpsampleBicubicToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicToBackward>(); }},
+    {"UpsampleLinearBackwardBackward", &UpsampleLinearBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearBackwardBackward>(); }},
+    {"UpsampleLinearToBackward", &UpsampleLinearToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearToBackward>(); }},
+    {"UpsampleNearestBackwardBackward", &UpsampleNearestBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestBackwardBackward>(); }},
+    {"UpsampleNearestToBackward", &UpsampleNearestToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestToBackward>(); }},
     {"NativeDropoutBackward", &NativeDropoutBackward::schema_v1, []() -> NodeRef { return make_node<NativeDropoutBackward>(); }},
     {"AmaxBackward", &AmaxBackward::schema_v1, []() -> NodeRef { return make_node<AmaxBackward>(); }},
     {"AminBackward", &AminBackward::schema_v1, []() -> NodeRef { return make_node<AminBackward>(); }},
@@ -208,6 +215,7 @@ constexpr NodeFactory kFactories[] = {
     {"AbsBackward", &AbsBackward::schema_v1, []() -> NodeRef { return make_node<AbsBackward>(); }},
     {"AcosBackward", &AcosBackward::schema_v1, []() -> NodeRef { return make_node<AcosBackward>(); }},
     {"AcoshBackward", &AcoshBackward::schema_v1, []() -> NodeRef { return make_node<AcoshBackward>(); }},
+    {"AngleBackward", &AngleBackward::schema_v1, []() -> NodeRef { return make_node<AngleBackward>(); }},
     {"AsinBackward", &AsinBackward::schema_v1, []() -> NodeRef { return make_node<AsinBackward>(); }},
     {"AsinhBackward", &AsinhBackward::schema_v1, []() -> NodeRef { return make_node<AsinhBackward>(); }},
     {"AtanBackward", &AtanBackward::schema_v1, []() -> NodeRef { return make_node<AtanBackward>(); }},

@@ -76,6 +76,28 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
     wiring::each_level({&input}, {}, [&] { as_strided_set_tangent(out, input, size, stride, storage_offset); });
   return out;
 }
+TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stride,
+    std::optional<std::int64_t> storage_offset) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(AsStridedBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = as_strided(input, size, stride, storage_offset);
+  Ref<AsStridedBackward> node;
+  if (record) {
+    node = make_node<AsStridedBackward>();
+    AsStridedBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.size_ = size;
+    back.stride_ = stride;
+    back.storage_offset_ = storage_offset;
+  }
+  input->set_storage(as_strided(input->storage(), size, stride, storage_offset));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -819,6 +841,24 @@ TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
     wiring::each_level({&input}, {}, [&] { squeeze_set_tangent(out, input, dim); });
   return out;
 }
+TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SqueezeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = squeeze(input, dim);
+  Ref<SqueezeBackward> node;
+  if (record) {
+    node = make_node<SqueezeBackward>();
+    SqueezeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(squeeze(input->storage(), dim));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 GradVec SqueezeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
@@ -863,6 +903,24 @@ TensorRef t(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     wiring::each_level({&input}, {}, [&] { t_set_tangent(out, input); });
   return out;
+}
+TensorRef t_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(TBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = t(input);
+  Ref<TBackward> node;
+  if (record) {
+    node = make_node<TBackward>();
+    TBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(t(input->storage()));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec TBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1026,6 +1084,26 @@ TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     wiring::each_level({&input}, {}, [&] { transpose_set_tangent(out, input, dim0, dim1); });
   return out;
+}
+TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(TransposeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = transpose(input, dim0, dim1);
+  Ref<TransposeBackward> node;
+  if (record) {
+    node = make_node<TransposeBackward>();
+    TransposeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.dim0_ = dim0;
+    back.dim1_ = dim1;
+  }
+  input->set_storage(transpose(input->storage(), dim0, dim1));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec TransposeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1231,6 +1309,24 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     wiring::each_level({&input}, {}, [&] { unsqueeze_set_tangent(out, input, dim); });
   return out;
+}
+TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(UnsqueezeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = unsqueeze(input, dim);
+  Ref<UnsqueezeBackward> node;
+  if (record) {
+    node = make_node<UnsqueezeBackward>();
+    UnsqueezeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(unsqueeze(input->storage(), dim));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec UnsqueezeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
