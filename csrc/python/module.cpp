@@ -46,6 +46,7 @@ void fill(PyObject* module) {
   init_arrays(module);
   init_generator(module);
   init_runtime(module);
+  init_transforms(module);
   add_homes(module, registry);
 }
 
