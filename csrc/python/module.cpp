@@ -51,6 +51,7 @@ void fill(PyObject* module) {
   init_generator(module);
   init_runtime(module);
   init_op_libraries(module);
+  init_transforms(module);
   add_homes(module, registry);
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -77,6 +78,15 @@ V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
 }
 
+TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::addbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::addbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addbmm(AddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -101,6 +111,8 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return addbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return addbmm(wiring::autocast(AddbmmBackward::schema_v1, input), wiring::autocast(AddbmmBackward::schema_v1,
@@ -127,6 +139,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 }
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(input, batch1, batch2, beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -195,6 +209,15 @@ V addmm_vjp_mat1(const V& g, const V& mat2, const Scalar& alpha) { return mul(nu
 template <class V>
 V addmm_vjp_mat2(const V& g, const V& mat1, const Scalar& alpha) { return mul(number<V>(alpha), matmul(mH(mat1), g)); }
 
+TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat1,
+      const TensorRef& mat2) { return ops::addmm(input, mat1, mat2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmmBackward::schema_v1, {input, mat1, mat2}},
+      [&](const batch::Samples& samples) { return ops::addmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmmBackward::schema_v1, call, loop, input, mat1, mat2, beta, alpha);
+}
+
 void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat1), wiring::tangent(mat2)};
@@ -218,6 +241,8 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+    return addmm_batched(input, mat1, mat2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return addmm(wiring::autocast(AddmmBackward::schema_v1, input), wiring::autocast(AddmmBackward::schema_v1, mat1),
@@ -243,6 +268,8 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 }
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+    return batch::assign(AddmmBackward::schema_v1, input, addmm(input, mat1, mat2, beta, alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -313,6 +340,15 @@ V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
 template <class V>
 V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
 
+TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat, const TensorRef& vec) { return ops::addmv(input,
+      mat, vec, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmvBackward::schema_v1, {input, mat, vec}},
+      [&](const batch::Samples& samples) { return ops::addmv(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmvBackward::schema_v1, call, loop, input, mat, vec, beta, alpha);
+}
+
 void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
@@ -336,6 +372,8 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+    return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
     auto node = make_node<AddmvBackward>();
@@ -356,6 +394,8 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 }
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+    return batch::assign(AddmvBackward::schema_v1, input, addmv(input, mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -424,6 +464,15 @@ V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(num
 template <class V>
 V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
 
+TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2) { return ops::addr(input,
+      vec1, vec2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddrBackward::schema_v1, {input, vec1, vec2}},
+      [&](const batch::Samples& samples) { return ops::addr(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addr(AddrBackward::schema_v1, call, loop, input, vec1, vec2, beta, alpha);
+}
+
 void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
@@ -446,6 +495,8 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+    return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
     auto node = make_node<AddrBackward>();
@@ -466,6 +517,8 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 }
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+    return batch::assign(AddrBackward::schema_v1, input, addr(input, vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
@@ -538,6 +591,15 @@ V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), g));
 }
 
+TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::baddbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({BaddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::baddbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(BaddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
     const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -562,6 +624,8 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return baddbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return baddbmm(wiring::autocast(BaddbmmBackward::schema_v1, input), wiring::autocast(BaddbmmBackward::schema_v1,
@@ -588,6 +652,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 }
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(input, batch1, batch2, beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -650,6 +716,13 @@ V bmm_vjp_input(const V& g, const V& mat2) { return bmm(g, mH(mat2)); }
 template <class V>
 V bmm_vjp_mat2(const V& g, const V& input) { return bmm(mH(input), g); }
 
+TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::bmm(input, mat2); };
+  const auto loop = [&] { return batch::loop({BmmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::bmm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(BmmBackward::schema_v1, call, loop, input, mat2);
+}
+
 void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -665,6 +738,8 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return bmm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return bmm(wiring::autocast(BmmBackward::schema_v1, input), wiring::autocast(BmmBackward::schema_v1, mat2));
@@ -753,6 +828,12 @@ namespace {
 template <class V>
 V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
 
+TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
+  const batch::Leading in(CholeskySymmetricBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::cholesky_symmetric(in[0], upper));
+}
+
 void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -770,6 +851,8 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
     auto node = make_node<CholeskySymmetricBackward>();
@@ -857,6 +940,12 @@ V det_vjp_A(const V& g, const V& A) {
   return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
 }
 
+TensorRef det_batched(const TensorRef& A) {
+  const batch::Leading in(DetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::det(in[0]));
+}
+
 void det_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -873,6 +962,8 @@ Storage det(const Storage& A) {
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<DetBackward>();
@@ -916,6 +1007,13 @@ V dot_vjp_input(const V& g, const V& tensor) { return mul(g, conj(tensor)); }
 template <class V>
 V dot_vjp_tensor(const V& g, const V& input) { return mul(g, conj(input)); }
 
+TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
+  const auto call = [&](const TensorRef& input, const TensorRef& tensor) { return ops::dot(input, tensor); };
+  const auto loop = [&] { return batch::loop({DotBackward::schema_v1, {input, tensor}},
+      [&](const batch::Samples& samples) { return ops::dot(samples[0], samples[1]); }); };
+  return batch::rules::matmul(DotBackward::schema_v1, call, loop, input, tensor);
+}
+
 void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -931,6 +1029,8 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+    return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
     auto node = make_node<DotBackward>();
@@ -992,6 +1092,12 @@ namespace {
 template <class V>
 V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
 
+TensorRef inv_batched(const TensorRef& A) {
+  const batch::Leading in(InvBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv(in[0]));
+}
+
 void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1008,6 +1114,8 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<InvBackward>();
@@ -1049,6 +1157,12 @@ V inv_ex_vjp_A(const V& g_inverse, const V& inverse) {
   return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
 }
 
+std::array<TensorRef, 2> inv_ex_batched(const TensorRef& A) {
+  const batch::Leading in(InvExBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv_ex(in[0]));
+}
+
 void inv_ex_set_tangent(const TensorRef& inverse, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {inverse};
@@ -1068,6 +1182,8 @@ std::array<Storage, 2> inv_ex(const Storage& A) {
   return kernels::linalg_inv_ex(InvExBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_ex_batched(A);
   std::array<Storage, 2> results = inv_ex(A->storage());
   TensorRef inverse = wiring::wrap(std::move(results[0]));
   TensorRef info = wiring::wrap(std::move(results[1]));

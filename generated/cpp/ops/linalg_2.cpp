@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -97,6 +98,12 @@ V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& ei
   return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
 }
 
+std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
+  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eigh(in[0], UPLO));
+}
+
 void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
@@ -117,6 +124,8 @@ std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
 }
 std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eigh_batched(A, UPLO);
   std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
   TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
@@ -181,6 +190,12 @@ namespace {
 template <class V>
 V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& Q, const V& R) { return qr_backward(g_Q, g_R, Q, R); }
 
+std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
 void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {Q, R};
@@ -201,6 +216,8 @@ std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
   return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
 }
 std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_qr_batched(A, mode);
   std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
   TensorRef Q = wiring::wrap(std::move(results[0]));
   TensorRef R = wiring::wrap(std::move(results[1]));
@@ -256,6 +273,13 @@ V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
   return sum_to(linalg_solve(mH(A), g, left), B_shape);
 }
 
+TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
+  const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve(A, B, left); };
+  const auto loop = [&] { return batch::loop({LinalgSolveBackward::schema_v1, {A, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_solve(samples[0], samples[1], left); }); };
+  return batch::rules::solve(LinalgSolveBackward::schema_v1, call, loop, A, B, left);
+}
+
 void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -275,6 +299,8 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+    return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
     auto node = make_node<LinalgSolveBackward>();
@@ -325,6 +351,12 @@ V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const 
   return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
 }
 
+std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
+  const batch::Leading in(LinalgSvdBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_svd(in[0], full_matrices));
+}
+
 void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {U, S, Vh};
@@ -346,6 +378,8 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
   TensorRef S = wiring::wrap(std::move(results[1]));
@@ -424,6 +458,14 @@ V linear_vjp_weight(const V& g, const V& input, const Shape& weight_shape) {
 template <class V>
 V linear_vjp_bias(const V& g, const Shape& bias_shape) { return sum_to(g, bias_shape); }
 
+TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::linear(input, weight, bias); };
+  const auto loop = [&] { return batch::loop({LinearBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::linear(samples[0], samples[1], samples[2]); }); };
+  return batch::rules::linear(LinearBackward::schema_v1, call, loop, input, weight, bias);
+}
+
 void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -444,6 +486,8 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return linear_batched(input, weight, bias);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return linear(wiring::autocast(LinearBackward::schema_v1, input), wiring::autocast(LinearBackward::schema_v1,
@@ -521,6 +565,13 @@ V matmul_vjp_input(const V& g, const V& input, const V& other) { return matmul_b
 template <class V>
 V matmul_vjp_other(const V& g, const V& input, const V& other) { return matmul_backward_other(g, input, other); }
 
+TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
+  const auto call = [&](const TensorRef& input, const TensorRef& other) { return ops::matmul(input, other); };
+  const auto loop = [&] { return batch::loop({MatmulBackward::schema_v1, {input, other}},
+      [&](const batch::Samples& samples) { return ops::matmul(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MatmulBackward::schema_v1, call, loop, input, other);
+}
+
 void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -536,6 +587,8 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return matmul_batched(input, other);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
@@ -616,6 +669,13 @@ V mm_vjp_input(const V& g, const V& mat2) { return mm(g, mH(mat2)); }
 template <class V>
 V mm_vjp_mat2(const V& g, const V& input) { return mm(mH(input), g); }
 
+TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::mm(input, mat2); };
+  const auto loop = [&] { return batch::loop({MmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::mm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MmBackward::schema_v1, call, loop, input, mat2);
+}
+
 void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -631,6 +691,8 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return mm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
@@ -686,6 +748,13 @@ V mv_vjp_input(const V& g, const V& vec) {
 template <class V>
 V mv_vjp_vec(const V& g, const V& input) { return mv(mH(input), g); }
 
+TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec) { return ops::mv(input, vec); };
+  const auto loop = [&] { return batch::loop({MvBackward::schema_v1, {input, vec}},
+      [&](const batch::Samples& samples) { return ops::mv(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MvBackward::schema_v1, call, loop, input, vec);
+}
+
 void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -701,6 +770,8 @@ Storage mv(const Storage& input, const Storage& vec) {
   return kernels::mv(MvBackward::schema_v1, input, vec);
 }
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
+    return mv_batched(input, vec);
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {
     auto node = make_node<MvBackward>();
@@ -786,6 +857,12 @@ V slogdet_vjp_A(const V& g_logabsdet, const V& A) {
   return mul(unsqueeze(unsqueeze(g_logabsdet, std::int64_t(-1)), std::int64_t(-1)), mT(inv(A)));
 }
 
+std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
+  const batch::Leading in(SlogdetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::slogdet(in[0]));
+}
+
 void slogdet_set_tangent(const TensorRef& logabsdet, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {logabsdet};
@@ -804,6 +881,8 @@ std::array<Storage, 2> slogdet(const Storage& A) {
   return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> slogdet(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return slogdet_batched(A);
   std::array<Storage, 2> results = slogdet(A->storage());
   TensorRef sign = wiring::wrap(std::move(results[0]));
   TensorRef logabsdet = wiring::wrap(std::move(results[1]));
