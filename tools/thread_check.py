@@ -109,7 +109,8 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=400_000, help="elements of the large leaf")
     options = parser.parse_args()
     rounds, faults = run(options.threads, options.seconds, options.large)
-    print(f"{options.threads} threads, {options.seconds:.0f} s: {rounds} rounds; " + ("; ".join(faults) or "sums exact"))
+    said = "; ".join(faults) or "sums exact"
+    print(f"{options.threads} threads, {options.seconds:.0f} s: {rounds} rounds; {said}")
     return 1 if faults else 0
 
 

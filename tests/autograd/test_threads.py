@@ -1,4 +1,7 @@
-"""Section 2, thread rules: threads that run backward into the same leaves lose nothing. `tools/thread_check.py` runs long."""
+"""Section 2, thread rules: threads that run backward into the same leaves lose nothing.
+
+`tools/thread_check.py` runs long.
+"""
 
 from __future__ import annotations
 
