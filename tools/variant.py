@@ -59,7 +59,7 @@ class Variant:
     def sync(self) -> None:
         """Takes over the sources of the tree; the generated files only once, since `generate` rewrites them."""
         for name in COPIED:
-            if name in ("ops.yaml", "generated") and self.is_built:
+            if name == "generated" and self.is_built:
                 continue
             mirror(ROOT / name, self.src / name)
 

@@ -2,7 +2,7 @@
 """Functions of tensorplay.linalg that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -50,7 +50,7 @@ def inv(A: Tensor) -> Tensor:
 def inverse(A: Tensor) -> Tensor:
     """Inverse of square matrices."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
 
 def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[int] | int = [-2, -1], keepdim: bool = False) -> Tensor:

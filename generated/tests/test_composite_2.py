@@ -16,6 +16,7 @@ OPS = [
     ),
     Op(
         name="hstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),
@@ -121,6 +122,14 @@ OPS = [
         ],
     ),
     Op(
+        name="ravel",
+        methods=("ravel",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": ()}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ravel", kind="name"),
+        ],
+    ),
+    Op(
         name="reduce_loss",
         home="internal",
         cases=({"input": {"shape": (2, 3)}, "reduction": "mean"},),
@@ -214,6 +223,7 @@ OPS = [
     ),
     Op(
         name="vstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.vstack", kind="name"),

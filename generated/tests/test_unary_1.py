@@ -47,6 +47,18 @@ OPS = [
         ],
     ),
     Op(
+        name="angle",
+        elementwise=True,
+        promote="float_real",
+        methods=("angle",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.angle", kind="name"),
+        ],
+    ),
+    Op(
         name="asin",
         elementwise=True,
         promote="float",
@@ -117,6 +129,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("celu_",),
         domains={"input": (-3.0, 3.0)},
         params={"alpha": (1.0, 0.5)},
         forms=[
@@ -190,6 +203,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("elu_",),
         domains={"input": (-3.0, 3.0)},
         params={"alpha": (1.0, 0.5)},
         forms=[
@@ -344,6 +358,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("hardshrink",),
         domains={"input": (-3.0, 3.0)},
         params={"lambd": (0.5, 1.2)},
         special=({"input": 0.5, "d_input": 0}, {"input": -0.5, "d_input": 0}),
@@ -357,6 +372,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardsigmoid_",),
         domains={"input": (-5.0, 5.0)},
         special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
         forms=[
@@ -369,6 +385,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardswish_",),
         domains={"input": (-5.0, 5.0)},
         special=({"input": -3, "d_input": -0.5}, {"input": 3, "d_input": 1.5}),
         forms=[
@@ -381,6 +398,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardtanh_",),
         domains={"input": (-3.0, 3.0)},
         special=({"input": -1, "d_input": 0}, {"input": 1, "d_input": 0}),
         forms=[
@@ -442,24 +460,12 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("leaky_relu_",),
         domains={"input": (-3.0, 3.0)},
         params={"negative_slope": (0.01, 0.2)},
         special=({"input": 0, "d_input": 0.01},),
         forms=[
             Form(args=(("input", "Tensor"), ("negative_slope", "float", 0.01)), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > 0, input, negative_slope * input)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="lgamma",
-        elementwise=True,
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
-        methods=("lgamma",),
-        inplace=("lgamma_",),
-        out=True,
-        domains={"input": (0.5, 4.0)},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.gammaln", kind="name"),
         ],
     ),
 ]

@@ -6,6 +6,19 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="lgamma",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("lgamma",),
+        inplace=("lgamma_",),
+        out=True,
+        domains={"input": (0.5, 4.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.gammaln", kind="name"),
+        ],
+    ),
+    Op(
         name="log",
         elementwise=True,
         promote="float",
@@ -76,6 +89,7 @@ OPS = [
         promote="float",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("logit",),
+        inplace=("logit_",),
         out=True,
         domains={"input": (0.15, 0.85)},
         forms=[
@@ -100,6 +114,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("mish_",),
         domains={"input": (-4.0, 4.0)},
         edges={"": (0.0, 30.0, -30.0)},
         forms=[
@@ -188,6 +203,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("relu6_",),
         domains={"input": (-3.0, 9.0)},
         special=({"input": 0, "d_input": 0}, {"input": 6, "d_input": 0}),
         forms=[
@@ -226,6 +242,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("selu_",),
         domains={"input": (-3.0, 3.0)},
         special=({"input": 0, "d_input": 1.7580993408473766},),
         forms=[
@@ -277,6 +294,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("silu_",),
         domains={"input": (-5.0, 5.0)},
         edges={"": (0.0,)},
         forms=[
@@ -429,6 +447,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("threshold_",),
         domains={"input": (-3.0, 3.0)},
         params={"threshold": (0.1,), "value": (2.0,)},
         forms=[

@@ -66,6 +66,15 @@ void acosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(m::conj(m::rsqrt(input[i] - T(1)) * m::rsqrt(input[i] + T(1))), g[i]);
 }
 
+// angle: out = angle(input)
+template <class T>
+void angle(std::int64_t n, char* const* data, const Scalar*) {
+  real_t<T>* to = reinterpret_cast<real_t<T>*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::angle(input[i]);
+}
+
 // asin: out = asin(input)
 template <class T>
 void asin(std::int64_t n, char* const* data, const Scalar*) {
@@ -678,25 +687,6 @@ void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
 }
 
-// lgamma: out = lgamma(input)
-template <class T>
-void lgamma(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
-}
-
-// lgamma, gradient of input: strong_mul(digamma(input), g)
-template <class T>
-void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_1_loops[] = {
@@ -707,6 +697,7 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, acos_vjp_input<float>, acos_vjp_input<double>, acos_vjp_input<c64>, acos_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh<float>, acosh<double>, acosh<c64>, acosh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh_vjp_input<float>, acosh_vjp_input<double>, acosh_vjp_input<c64>, acosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, angle<float>, angle<double>, angle<c64>, angle<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin<float>, asin<double>, asin<c64>, asin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin_vjp_input<float>, asin_vjp_input<double>, asin_vjp_input<c64>, asin_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asinh<float>, asinh<double>, asinh<c64>, asinh<c128>}},
@@ -767,8 +758,6 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,6 +7,25 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// lgamma: out = lgamma(input)
+template <class T>
+void lgamma(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
+}
+
+// lgamma, gradient of input: strong_mul(digamma(input), g)
+template <class T>
+void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
+}
+
 // log: out = log(input)
 template <class T>
 void log(std::int64_t n, char* const* data, const Scalar*) {
@@ -699,6 +718,8 @@ void trunc(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},

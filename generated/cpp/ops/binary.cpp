@@ -184,15 +184,15 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    add_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { add_set_tangent(out, input, other, alpha); });
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(add(input, other, alpha));
+    dual = add(input, other, alpha);
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -205,7 +205,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kAddSpec, loops[kAdd], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
@@ -303,15 +303,15 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    atan2_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { atan2_set_tangent(out, input, other); });
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(atan2(input, other));
+    dual = atan2(input, other);
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -324,7 +324,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kAtan2Spec, loops[kAtan2], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -415,7 +415,7 @@ TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_logits_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_logits_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceLogitsBackward::apply(std::span<Storage> grad_outputs) {
@@ -515,7 +515,7 @@ TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_probs_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_probs_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
@@ -599,15 +599,15 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    clamp_max_set_tangent(out, input, max);
+    wiring::each_level({&input, &max}, {}, [&] { clamp_max_set_tangent(out, input, max); });
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    tangent = wiring::tangent_or_zeros(clamp_max(input, max));
+    dual = clamp_max(input, max);
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -620,7 +620,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   }
   kernels::elementwise_into(kClampMaxSpec, loops[kClampMax], input->storage(), {&input->storage(), &max->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -704,15 +704,15 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    clamp_min_set_tangent(out, input, min);
+    wiring::each_level({&input, &min}, {}, [&] { clamp_min_set_tangent(out, input, min); });
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    tangent = wiring::tangent_or_zeros(clamp_min(input, min));
+    dual = clamp_min(input, min);
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -725,7 +725,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   }
   kernels::elementwise_into(kClampMinSpec, loops[kClampMin], input->storage(), {&input->storage(), &min->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMinBackward::apply(std::span<Storage> grad_outputs) {
@@ -794,15 +794,15 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    copysign_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { copysign_set_tangent(out, input, other); });
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(copysign(input, other));
+    dual = copysign(input, other);
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -815,7 +815,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kCopysignSpec, loops[kCopysign], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -902,15 +902,15 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
     if (back.next_edges()[1].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    div_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { div_set_tangent(out, input, other); });
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(div(input, other));
+    dual = div(input, other);
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -923,7 +923,7 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
   if (node && node->next_edges()[1].node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -989,15 +989,15 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    floor_divide_set_tangent(out);
+    wiring::each_level({&input, &other}, {}, [&] { floor_divide_set_tangent(out); });
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(floor_divide(input, other));
+    dual = floor_divide(input, other);
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -1009,7 +1009,7 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kFloorDivideSpec, loops[kFloorDivide], input->storage(), {&input->storage(),
       &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1096,7 +1096,7 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmax_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmax_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1192,7 +1192,7 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmin_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmin_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1273,15 +1273,15 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmod_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmod_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(fmod(input, other));
+    dual = fmod(input, other);
   Ref<FmodBackward> node;
   if (record) {
     node = make_node<FmodBackward>();
@@ -1294,7 +1294,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1343,6 +1343,12 @@ TensorRef gcd(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
+TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kGcdSchema, input, false);
+  kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1370,6 +1376,13 @@ Storage heaviside(const Storage& input, const Storage& values) {
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
+}
+TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
+  wiring::check_inplace(kHeavisideSchema, input, false);
+  kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
+      &values->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
@@ -1446,7 +1459,7 @@ TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    huber_set_tangent(out, input, target, delta);
+    wiring::each_level({&input, &target}, {}, [&] { huber_set_tangent(out, input, target, delta); });
   return out;
 }
 GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
@@ -1532,15 +1545,15 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    hypot_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { hypot_set_tangent(out, input, other); });
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(hypot(input, other));
+    dual = hypot(input, other);
   Ref<HypotBackward> node;
   if (record) {
     node = make_node<HypotBackward>();
@@ -1554,7 +1567,7 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(2, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1605,6 +1618,12 @@ Storage lcm(const Storage& input, const Storage& other) {
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
+}
+TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLcmSchema, input, false);
+  kernels::elementwise_into(kLcmSpec, loops[kLcm], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLcmSchema, out_, {&input, &other});
@@ -1668,8 +1687,29 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    ldexp_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { ldexp_set_tangent(out, input, other); });
   return out;
+}
+TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(LdexpBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = ldexp(input, other);
+  Ref<LdexpBackward> node;
+  if (record) {
+    node = make_node<LdexpBackward>();
+    LdexpBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kLdexpSpec, loops[kLdexp], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
@@ -1767,7 +1807,7 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    logaddexp_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { logaddexp_set_tangent(out, input, other); });
   return out;
 }
 TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1867,7 +1907,7 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    logaddexp2_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { logaddexp2_set_tangent(out, input, other); });
   return out;
 }
 TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1964,7 +2004,7 @@ TensorRef maximum(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    maximum_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { maximum_set_tangent(out, input, other); });
   return out;
 }
 TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -2060,7 +2100,7 @@ TensorRef minimum(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    minimum_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { minimum_set_tangent(out, input, other); });
   return out;
 }
 TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -2142,15 +2182,15 @@ TensorRef mul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    mul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { mul_set_tangent(out, input, other); });
   return out;
 }
 TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(MulBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(mul(input, other));
+    dual = mul(input, other);
   Ref<MulBackward> node;
   if (record) {
     node = make_node<MulBackward>();
@@ -2163,7 +2203,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kMulSpec, loops[kMul], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -2217,6 +2257,13 @@ Storage nextafter(const Storage& input, const Storage& other) {
 TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
   return out;
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kNextafterSchema, input, false);
+  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kNextafterSchema, out_, {&input, &other});
@@ -2297,15 +2344,15 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
     if (back.next_edges()[1].node) back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    pow_set_tangent(out, input, exponent);
+    wiring::each_level({&input, &exponent}, {}, [&] { pow_set_tangent(out, input, exponent); });
   return out;
 }
 TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(PowBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    tangent = wiring::tangent_or_zeros(pow(input, exponent));
+    dual = pow(input, exponent);
   Ref<PowBackward> node;
   if (record) {
     node = make_node<PowBackward>();
@@ -2319,7 +2366,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
   wiring::finish_inplace(input, node);
   if (node && node->next_edges()[1].node) node->save(2, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
@@ -2401,15 +2448,15 @@ TensorRef remainder(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    remainder_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { remainder_set_tangent(out, input, other); });
   return out;
 }
 TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(remainder(input, other));
+    dual = remainder(input, other);
   Ref<RemainderBackward> node;
   if (record) {
     node = make_node<RemainderBackward>();
@@ -2423,7 +2470,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kRemainderSpec, loops[kRemainder], input->storage(), {&input->storage(),
       &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -2502,7 +2549,7 @@ TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alp
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    rsub_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { rsub_set_tangent(out, input, other, alpha); });
   return out;
 }
 GradVec RsubBackward::apply(std::span<Storage> grad_outputs) {
@@ -2587,7 +2634,7 @@ TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    smooth_l1_set_tangent(out, input, target, beta);
+    wiring::each_level({&input, &target}, {}, [&] { smooth_l1_set_tangent(out, input, target, beta); });
   return out;
 }
 GradVec SmoothL1Backward::apply(std::span<Storage> grad_outputs) {
@@ -2668,7 +2715,7 @@ TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    squared_difference_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { squared_difference_set_tangent(out, input, target); });
   return out;
 }
 GradVec SquaredDifferenceBackward::apply(std::span<Storage> grad_outputs) {
@@ -2739,7 +2786,7 @@ TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    strong_mul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { strong_mul_set_tangent(out, input, other); });
   return out;
 }
 GradVec StrongMulBackward::apply(std::span<Storage> grad_outputs) {
@@ -2809,15 +2856,15 @@ TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alph
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    sub_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { sub_set_tangent(out, input, other, alpha); });
   return out;
 }
 TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(SubBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(sub(input, other, alpha));
+    dual = sub(input, other, alpha);
   Ref<SubBackward> node;
   if (record) {
     node = make_node<SubBackward>();
@@ -2830,7 +2877,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kSubSpec, loops[kSub], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
@@ -2922,7 +2969,7 @@ TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    xlog1py_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { xlog1py_set_tangent(out, input, other); });
   return out;
 }
 GradVec Xlog1pyBackward::apply(std::span<Storage> grad_outputs) {
@@ -3005,8 +3052,29 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    xlogy_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { xlogy_set_tangent(out, input, other); });
   return out;
+}
+TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(XlogyBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = xlogy(input, other);
+  Ref<XlogyBackward> node;
+  if (record) {
+    node = make_node<XlogyBackward>();
+    XlogyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});

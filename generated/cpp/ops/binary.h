@@ -507,11 +507,13 @@ TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const 
 // gcd(Tensor input, Tensor other) -> Tensor out
 TP_API Storage gcd(const Storage& input, const Storage& other);
 TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gcd_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // heaviside(Tensor input, Tensor values) -> Tensor out
 TP_API Storage heaviside(const Storage& input, const Storage& values);
 TP_API TensorRef heaviside(const TensorRef& input, const TensorRef& values);
+TP_API TensorRef heaviside_(const TensorRef& input, const TensorRef& values);
 TP_API TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_);
 
 // huber(Tensor input, Tensor target, float delta) -> Tensor out
@@ -527,11 +529,13 @@ TP_API TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const
 // lcm(Tensor input, Tensor other) -> Tensor out
 TP_API Storage lcm(const Storage& input, const Storage& other);
 TP_API TensorRef lcm(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef lcm_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // ldexp(Tensor input, Tensor other) -> Tensor out
 TP_API Storage ldexp(const Storage& input, const Storage& other);
 TP_API TensorRef ldexp(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef ldexp_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // logaddexp(Tensor input, Tensor other) -> Tensor out
@@ -563,6 +567,7 @@ TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const T
 // nextafter(Tensor input, Tensor other) -> Tensor out
 TP_API Storage nextafter(const Storage& input, const Storage& other);
 TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // pow(Tensor input, Tensor exponent) -> Tensor out
@@ -606,6 +611,7 @@ TP_API TensorRef xlog1py(const TensorRef& input, const TensorRef& other);
 // xlogy(Tensor input, Tensor other) -> Tensor out
 TP_API Storage xlogy(const Storage& input, const Storage& other);
 TP_API TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef xlogy_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -373,6 +373,19 @@ TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRe
   return qr_backward_compose<TensorRef>(g_Q, g_R, Q, R);
 }
 
+// ravel(Tensor input) -> Tensor out
+//   out = reshape(input, (-1,))
+
+namespace {
+constexpr OpSchema kRavelSchema{"ravel", "ravel(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V ravel_compose(const V& input) { return reshape(input, Dims{std::int64_t(-1)}); }
+}  // namespace
+
+Storage ravel(const Storage& input) { return ravel_compose<Storage>(input); }
+TensorRef ravel(const TensorRef& input) { return ravel_compose<TensorRef>(input); }
+
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 //   out = mean(input) if reduction_code(reduction) == 1 else sum(input) if reduction_code(reduction) == 2 else input
 

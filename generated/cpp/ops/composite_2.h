@@ -63,6 +63,10 @@ TP_API TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t>
 TP_API Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
 TP_API TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 
+// ravel(Tensor input) -> Tensor out
+TP_API Storage ravel(const Storage& input);
+TP_API TensorRef ravel(const TensorRef& input);
+
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 TP_API Storage reduce_loss(const Storage& input, std::string_view reduction);
 TP_API TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);

@@ -52,7 +52,8 @@ TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& ke
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding,
+        stride); });
   return out;
 }
 GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
@@ -145,7 +146,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -248,7 +250,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -351,7 +354,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -454,7 +458,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -557,7 +562,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -660,7 +666,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -766,7 +773,8 @@ TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose1d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose1d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -872,7 +880,8 @@ TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose2d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose2d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -978,7 +987,8 @@ TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose3d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose3d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -1085,7 +1095,8 @@ TensorRef convolution(const TensorRef& input, const TensorRef& weight, const Ten
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1176,7 +1187,8 @@ TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& wei
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_input_backward_set_tangent(out, grad, weight, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1274,7 +1286,8 @@ TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_mode_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_mode_set_tangent(out, input, weight, bias,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1367,7 +1380,8 @@ TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_mode_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_mode_input_backward_set_tangent(out, grad, weight,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1454,7 +1468,8 @@ TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_mode_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_mode_weight_backward_set_tangent(out, grad, input,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1541,7 +1556,8 @@ TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_weight_backward_set_tangent(out, grad, input, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1608,7 +1624,7 @@ TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& di
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    im2col_set_tangent(out, input, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { im2col_set_tangent(out, input, kernel_size, dilation, padding, stride); });
   return out;
 }
 GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {

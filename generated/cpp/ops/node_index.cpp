@@ -7,8 +7,10 @@
 #include "ops/composite_2.h"
 #include "ops/conv.h"
 #include "ops/factory.h"
+#include "ops/fft.h"
 #include "ops/index.h"
-#include "ops/linalg.h"
+#include "ops/linalg_1.h"
+#include "ops/linalg_2.h"
 #include "ops/logical.h"
 #include "ops/memory.h"
 #include "ops/nn_1.h"
@@ -73,6 +75,15 @@ constexpr NodeFactory kFactories[] = {
     {"ConvolutionModeWeightBackwardBackward", &ConvolutionModeWeightBackwardBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionModeWeightBackwardBackward>(); }},
     {"ConvolutionWeightBackwardBackward", &ConvolutionWeightBackwardBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionWeightBackwardBackward>(); }},
     {"Im2colBackward", &Im2colBackward::schema_v1, []() -> NodeRef { return make_node<Im2colBackward>(); }},
+    {"FftBackward", &FftBackward::schema_v1, []() -> NodeRef { return make_node<FftBackward>(); }},
+    {"FftnBackward", &FftnBackward::schema_v1, []() -> NodeRef { return make_node<FftnBackward>(); }},
+    {"FitSizeBackward", &FitSizeBackward::schema_v1, []() -> NodeRef { return make_node<FitSizeBackward>(); }},
+    {"IfftBackward", &IfftBackward::schema_v1, []() -> NodeRef { return make_node<IfftBackward>(); }},
+    {"IfftnBackward", &IfftnBackward::schema_v1, []() -> NodeRef { return make_node<IfftnBackward>(); }},
+    {"IrfftBackward", &IrfftBackward::schema_v1, []() -> NodeRef { return make_node<IrfftBackward>(); }},
+    {"IrfftnBackward", &IrfftnBackward::schema_v1, []() -> NodeRef { return make_node<IrfftnBackward>(); }},
+    {"RfftBackward", &RfftBackward::schema_v1, []() -> NodeRef { return make_node<RfftBackward>(); }},
+    {"RfftnBackward", &RfftnBackward::schema_v1, []() -> NodeRef { return make_node<RfftnBackward>(); }},
     {"AsStridedBackwardBackward", &AsStridedBackwardBackward::schema_v1, []() -> NodeRef { return make_node<AsStridedBackwardBackward>(); }},
     {"AsStridedScatterBackward", &AsStridedScatterBackward::schema_v1, []() -> NodeRef { return make_node<AsStridedScatterBackward>(); }},
     {"DiagonalBackwardBackward", &DiagonalBackwardBackward::schema_v1, []() -> NodeRef { return make_node<DiagonalBackwardBackward>(); }},
@@ -152,6 +163,12 @@ constexpr NodeFactory kFactories[] = {
     {"NllLossForwardBackward", &NllLossForwardBackward::schema_v1, []() -> NodeRef { return make_node<NllLossForwardBackward>(); }},
     {"SoftmaxBackward", &SoftmaxBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackward>(); }},
     {"SoftmaxBackwardBackward", &SoftmaxBackwardBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackwardBackward>(); }},
+    {"UpsampleBicubicBackwardBackward", &UpsampleBicubicBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicBackwardBackward>(); }},
+    {"UpsampleBicubicToBackward", &UpsampleBicubicToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicToBackward>(); }},
+    {"UpsampleLinearBackwardBackward", &UpsampleLinearBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearBackwardBackward>(); }},
+    {"UpsampleLinearToBackward", &UpsampleLinearToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearToBackward>(); }},
+    {"UpsampleNearestBackwardBackward", &UpsampleNearestBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestBackwardBackward>(); }},
+    {"UpsampleNearestToBackward", &UpsampleNearestToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestToBackward>(); }},
     {"NativeDropoutBackward", &NativeDropoutBackward::schema_v1, []() -> NodeRef { return make_node<NativeDropoutBackward>(); }},
     {"AmaxBackward", &AmaxBackward::schema_v1, []() -> NodeRef { return make_node<AmaxBackward>(); }},
     {"AminBackward", &AminBackward::schema_v1, []() -> NodeRef { return make_node<AminBackward>(); }},
@@ -198,6 +215,7 @@ constexpr NodeFactory kFactories[] = {
     {"AbsBackward", &AbsBackward::schema_v1, []() -> NodeRef { return make_node<AbsBackward>(); }},
     {"AcosBackward", &AcosBackward::schema_v1, []() -> NodeRef { return make_node<AcosBackward>(); }},
     {"AcoshBackward", &AcoshBackward::schema_v1, []() -> NodeRef { return make_node<AcoshBackward>(); }},
+    {"AngleBackward", &AngleBackward::schema_v1, []() -> NodeRef { return make_node<AngleBackward>(); }},
     {"AsinBackward", &AsinBackward::schema_v1, []() -> NodeRef { return make_node<AsinBackward>(); }},
     {"AsinhBackward", &AsinhBackward::schema_v1, []() -> NodeRef { return make_node<AsinhBackward>(); }},
     {"AtanBackward", &AtanBackward::schema_v1, []() -> NodeRef { return make_node<AtanBackward>(); }},

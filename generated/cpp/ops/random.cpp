@@ -128,7 +128,7 @@ std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Genera
     back.save(0, mask);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    native_dropout_set_tangent(out, mask, input, p);
+    wiring::each_level({&input}, {}, [&] { native_dropout_set_tangent(out, mask, input, p); });
   return {out, mask};
 }
 GradVec NativeDropoutBackward::apply(std::span<Storage> grad_outputs) {

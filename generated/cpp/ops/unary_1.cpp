@@ -18,6 +18,7 @@ enum : int {
   kAcosVjpInput,
   kAcosh,
   kAcoshVjpInput,
+  kAngle,
   kAsin,
   kAsinVjpInput,
   kAsinh,
@@ -78,8 +79,6 @@ enum : int {
   kI1eVjpInput,
   kLeakyRelu,
   kLeakyReluVjpInput,
-  kLgamma,
-  kLgammaVjpInput,
 };
 }  // namespace
 
@@ -88,6 +87,8 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage angle_backward(const Storage& grad, const Storage& input);
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
 Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage div(const Storage& input, const Storage& other);
@@ -132,6 +133,8 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // abs(Tensor input) -> Tensor out
 //   out = abs(input)
@@ -166,15 +169,15 @@ TensorRef abs(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    abs_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { abs_set_tangent(out, input); });
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(abs(input));
+    dual = abs(input);
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
@@ -185,7 +188,7 @@ TensorRef abs_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAbsSpec, loops[kAbs], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
@@ -256,15 +259,15 @@ TensorRef acos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acos_set_tangent(out, input); });
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(acos(input));
+    dual = acos(input);
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
@@ -275,7 +278,7 @@ TensorRef acos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcosSpec, loops[kAcos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
@@ -346,15 +349,15 @@ TensorRef acosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acosh_set_tangent(out, input); });
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(acosh(input));
+    dual = acosh(input);
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
@@ -365,7 +368,7 @@ TensorRef acosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcoshSpec, loops[kAcosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -394,6 +397,74 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(acosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// angle(Tensor input) -> Tensor out
+//   out = angle(input)
+//   vjp input = where(is_complex(dtype(input)), angle_backward(g, input), zeros_like(g))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAngleSpec{&AngleBackward::schema_v1, 1, 0, Promote::Float, OutKind::Real};
+
+template <class V>
+V angle_vjp_input(const V& g, const V& input) {
+  return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
+}
+
+void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(angle_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
+TensorRef angle(const TensorRef& input) {
+  TensorRef out = wiring::wrap(angle(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AngleBackward>();
+    AngleBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { angle_set_tangent(out, input); });
+  return out;
+}
+TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(AngleBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(AngleBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kAngleSpec, loops[kAngle], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(AngleBackward::schema_v1, out_, angle(input->storage()));
+  }
+  return out_;
+}
+GradVec AngleBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -436,15 +507,15 @@ TensorRef asin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asin_set_tangent(out, input); });
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(asin(input));
+    dual = asin(input);
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
@@ -455,7 +526,7 @@ TensorRef asin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinSpec, loops[kAsin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
@@ -524,15 +595,15 @@ TensorRef asinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asinh_set_tangent(out, input); });
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(asinh(input));
+    dual = asinh(input);
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
@@ -543,7 +614,7 @@ TensorRef asinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinhSpec, loops[kAsinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -614,15 +685,15 @@ TensorRef atan(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atan_set_tangent(out, input); });
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(atan(input));
+    dual = atan(input);
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
@@ -633,7 +704,7 @@ TensorRef atan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanSpec, loops[kAtan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
@@ -705,15 +776,15 @@ TensorRef atanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atanh_set_tangent(out, input); });
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(atanh(input));
+    dual = atanh(input);
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
@@ -724,7 +795,7 @@ TensorRef atanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanhSpec, loops[kAtanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -781,15 +852,15 @@ TensorRef ceil(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ceil_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { ceil_set_tangent(out); });
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(ceil(input));
+    dual = ceil(input);
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -799,7 +870,7 @@ TensorRef ceil_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCeilSpec, loops[kCeil], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
@@ -867,8 +938,28 @@ TensorRef celu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    celu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { celu_set_tangent(out, input, alpha); });
   return out;
+}
+TensorRef celu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = celu(input, alpha);
+  Ref<CeluBackward> node;
+  if (record) {
+    node = make_node<CeluBackward>();
+    CeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCeluSpec, loops[kCelu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -915,7 +1006,7 @@ TensorRef conj(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    conj_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { conj_set_tangent(out, input); });
   return out;
 }
 GradVec ConjBackward::apply(std::span<Storage> grad_outputs) {
@@ -968,15 +1059,15 @@ TensorRef cos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cos_set_tangent(out, input); });
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(cos(input));
+    dual = cos(input);
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
@@ -987,7 +1078,7 @@ TensorRef cos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCosSpec, loops[kCos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
@@ -1052,15 +1143,15 @@ TensorRef cosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cosh_set_tangent(out, input); });
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(cosh(input));
+    dual = cosh(input);
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
@@ -1071,7 +1162,7 @@ TensorRef cosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -1135,15 +1226,15 @@ TensorRef deg2rad(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    deg2rad_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { deg2rad_set_tangent(out, input); });
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(deg2rad(input));
+    dual = deg2rad(input);
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -1153,7 +1244,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
@@ -1222,15 +1313,15 @@ TensorRef digamma(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    digamma_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { digamma_set_tangent(out, input); });
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(digamma(input));
+    dual = digamma(input);
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
@@ -1241,7 +1332,7 @@ TensorRef digamma_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
@@ -1316,8 +1407,28 @@ TensorRef elu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    elu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { elu_set_tangent(out, input, alpha); });
   return out;
+}
+TensorRef elu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(EluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = elu(input, alpha);
+  Ref<EluBackward> node;
+  if (record) {
+    node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1374,7 +1485,7 @@ TensorRef entr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    entr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { entr_set_tangent(out, input); });
   return out;
 }
 GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
@@ -1432,15 +1543,15 @@ TensorRef erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erf_set_tangent(out, input); });
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erf(input));
+    dual = erf(input);
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
@@ -1451,7 +1562,7 @@ TensorRef erf_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
@@ -1520,15 +1631,15 @@ TensorRef erfc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfc_set_tangent(out, input); });
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erfc(input));
+    dual = erfc(input);
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
@@ -1539,7 +1650,7 @@ TensorRef erfc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
@@ -1608,15 +1719,15 @@ TensorRef erfinv(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfinv_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfinv_set_tangent(out, input); });
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erfinv(input));
+    dual = erfinv(input);
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -1627,7 +1738,7 @@ TensorRef erfinv_(const TensorRef& input) {
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
@@ -1692,15 +1803,15 @@ TensorRef exp(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp_set_tangent(out, input); });
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(exp(input));
+    dual = exp(input);
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -1711,7 +1822,7 @@ TensorRef exp_(const TensorRef& input) {
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
@@ -1780,15 +1891,15 @@ TensorRef exp2(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp2_set_tangent(out, input); });
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(exp2(input));
+    dual = exp2(input);
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -1799,7 +1910,7 @@ TensorRef exp2_(const TensorRef& input) {
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
@@ -1868,15 +1979,15 @@ TensorRef expm1(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expm1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(expm1(input));
+    dual = expm1(input);
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -1887,7 +1998,7 @@ TensorRef expm1_(const TensorRef& input) {
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
@@ -1944,15 +2055,15 @@ TensorRef floor(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    floor_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(floor(input));
+    dual = floor(input);
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -1962,7 +2073,7 @@ TensorRef floor_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
@@ -2013,15 +2124,15 @@ TensorRef frac(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    frac_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(frac(input));
+    dual = frac(input);
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -2031,7 +2142,7 @@ TensorRef frac_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
@@ -2104,7 +2215,7 @@ TensorRef gelu_erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
   return out;
 }
 GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
@@ -2179,7 +2290,7 @@ TensorRef gelu_tanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
   return out;
 }
 GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
@@ -2244,7 +2355,7 @@ TensorRef hardshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2309,8 +2420,27 @@ TensorRef hardsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
   return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(input);
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2382,8 +2512,27 @@ TensorRef hardswish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardswish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
   return out;
+}
+TensorRef hardswish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardswish(input);
+  Ref<HardswishBackward> node;
+  if (record) {
+    node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2449,8 +2598,29 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardtanh_set_tangent(out, input, min_val, max_val);
+    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
   return out;
+}
+TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardtanh(input, min_val, max_val);
+  Ref<HardtanhBackward> node;
+  if (record) {
+    node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2503,15 +2673,15 @@ TensorRef i0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(i0(input));
+    dual = i0(input);
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
@@ -2522,7 +2692,7 @@ TensorRef i0_(const TensorRef& input) {
   }
   kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
@@ -2591,7 +2761,7 @@ TensorRef i0e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
   return out;
 }
 GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
@@ -2655,7 +2825,7 @@ TensorRef i1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
   return out;
 }
 GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
@@ -2717,7 +2887,7 @@ TensorRef i1e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
   return out;
 }
 GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
@@ -2781,8 +2951,28 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    leaky_relu_set_tangent(out, input, negative_slope);
+    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
   return out;
+}
+TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = leaky_relu(input, negative_slope);
+  Ref<LeakyReluBackward> node;
+  if (record) {
+    node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2799,90 +2989,6 @@ GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// lgamma(Tensor input) -> Tensor out
-//   out = lgamma(input)
-//   d input = digamma(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
-
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
-
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
-TensorRef lgamma(const TensorRef& input) {
-  TensorRef out = wiring::wrap(lgamma(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    lgamma_set_tangent(out, input);
-  return out;
-}
-TensorRef lgamma_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(lgamma(input));
-  Ref<LgammaBackward> node;
-  if (record) {
-    node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
-  }
-  return out_;
-}
-GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

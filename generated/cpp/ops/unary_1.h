@@ -47,6 +47,20 @@ class TP_API AcoshBackward final : public FuncOp<AcoshBackward, 1, 1> {
   TP_NODE_DISPOSE(AcoshBackward)
 };
 
+// angle(Tensor input) -> Tensor out
+class TP_API AngleBackward final : public FuncOp<AngleBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"angle", "angle(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AngleBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AngleBackward)
+};
+
 // asin(Tensor input) -> Tensor out
 class TP_API AsinBackward final : public FuncOp<AsinBackward, 1, 1> {
  public:
@@ -509,20 +523,6 @@ class TP_API LeakyReluBackward final : public FuncOp<LeakyReluBackward, 1, 1> {
   TP_NODE_DISPOSE(LeakyReluBackward)
 };
 
-// lgamma(Tensor input) -> Tensor out
-class TP_API LgammaBackward final : public FuncOp<LgammaBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"lgamma", "lgamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LgammaBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(LgammaBackward)
-};
-
 // abs(Tensor input) -> Tensor out
 TP_API Storage abs(const Storage& input);
 TP_API TensorRef abs(const TensorRef& input);
@@ -540,6 +540,11 @@ TP_API Storage acosh(const Storage& input);
 TP_API TensorRef acosh(const TensorRef& input);
 TP_API TensorRef acosh_(const TensorRef& input);
 TP_API TensorRef acosh_out(const TensorRef& input, const TensorRef& out_);
+
+// angle(Tensor input) -> Tensor out
+TP_API Storage angle(const Storage& input);
+TP_API TensorRef angle(const TensorRef& input);
+TP_API TensorRef angle_out(const TensorRef& input, const TensorRef& out_);
 
 // asin(Tensor input) -> Tensor out
 TP_API Storage asin(const Storage& input);
@@ -574,6 +579,7 @@ TP_API TensorRef ceil_out(const TensorRef& input, const TensorRef& out_);
 // celu(Tensor input, float alpha=1.0) -> Tensor out
 TP_API Storage celu(const Storage& input, double alpha);
 TP_API TensorRef celu(const TensorRef& input, double alpha);
+TP_API TensorRef celu_(const TensorRef& input, double alpha);
 
 // conj(Tensor input) -> Tensor out
 TP_API Storage conj(const Storage& input);
@@ -606,6 +612,7 @@ TP_API TensorRef digamma_out(const TensorRef& input, const TensorRef& out_);
 // elu(Tensor input, float alpha=1.0) -> Tensor out
 TP_API Storage elu(const Storage& input, double alpha);
 TP_API TensorRef elu(const TensorRef& input, double alpha);
+TP_API TensorRef elu_(const TensorRef& input, double alpha);
 
 // entr(Tensor input) -> Tensor out
 TP_API Storage entr(const Storage& input);
@@ -674,14 +681,17 @@ TP_API TensorRef hardshrink(const TensorRef& input, double lambd);
 // hardsigmoid(Tensor input) -> Tensor out
 TP_API Storage hardsigmoid(const Storage& input);
 TP_API TensorRef hardsigmoid(const TensorRef& input);
+TP_API TensorRef hardsigmoid_(const TensorRef& input);
 
 // hardswish(Tensor input) -> Tensor out
 TP_API Storage hardswish(const Storage& input);
 TP_API TensorRef hardswish(const TensorRef& input);
+TP_API TensorRef hardswish_(const TensorRef& input);
 
 // hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
 TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
 TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
+TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
 
 // i0(Tensor input) -> Tensor out
 TP_API Storage i0(const Storage& input);
@@ -704,11 +714,6 @@ TP_API TensorRef i1e(const TensorRef& input);
 // leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
 TP_API Storage leaky_relu(const Storage& input, double negative_slope);
 TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
-
-// lgamma(Tensor input) -> Tensor out
-TP_API Storage lgamma(const Storage& input);
-TP_API TensorRef lgamma(const TensorRef& input);
-TP_API TensorRef lgamma_(const TensorRef& input);
-TP_API TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_);
+TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
 
 }  // namespace tp::ops

@@ -12,6 +12,8 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kLgamma,
+  kLgammaVjpInput,
   kLog,
   kLogVjpInput,
   kLog10,
@@ -94,6 +96,8 @@ Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
 Storage cosh(const Storage& input);
 TensorRef cosh(const TensorRef& input);
+Storage digamma(const Storage& input);
+TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -126,6 +130,90 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// lgamma(Tensor input) -> Tensor out
+//   out = lgamma(input)
+//   d input = digamma(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
+
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+
+TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
+
+void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
+TensorRef lgamma(const TensorRef& input) {
+  TensorRef out = wiring::wrap(lgamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { lgamma_set_tangent(out, input); });
+  return out;
+}
+TensorRef lgamma_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = lgamma(input);
+  Ref<LgammaBackward> node;
+  if (record) {
+    node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
+  }
+  return out_;
+}
+GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // log(Tensor input) -> Tensor out
 //   out = log(input)
@@ -164,15 +252,15 @@ TensorRef log(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_set_tangent(out, input); });
   return out;
 }
 TensorRef log_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log(input));
+    dual = log(input);
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
@@ -183,7 +271,7 @@ TensorRef log_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
@@ -252,15 +340,15 @@ TensorRef log10(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log10_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log10_set_tangent(out, input); });
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log10(input));
+    dual = log10(input);
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
@@ -271,7 +359,7 @@ TensorRef log10_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
@@ -342,15 +430,15 @@ TensorRef log1p(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log1p_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log1p_set_tangent(out, input); });
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log1p(input));
+    dual = log1p(input);
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
@@ -361,7 +449,7 @@ TensorRef log1p_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
@@ -430,15 +518,15 @@ TensorRef log2(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log2_set_tangent(out, input); });
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log2(input));
+    dual = log2(input);
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
@@ -449,7 +537,7 @@ TensorRef log2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
@@ -520,7 +608,7 @@ TensorRef log_ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -602,8 +690,29 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logit_set_tangent(out, input, eps);
+    wiring::each_level({&input}, {}, [&] { logit_set_tangent(out, input, eps); });
   return out;
+}
+TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LogitBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = logit(input, eps);
+  Ref<LogitBackward> node;
+  if (record) {
+    node = make_node<LogitBackward>();
+    LogitBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.eps_ = eps;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
@@ -675,7 +784,7 @@ TensorRef logsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { logsigmoid_set_tangent(out, input); });
   return out;
 }
 GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
@@ -740,8 +849,27 @@ TensorRef mish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { mish_set_tangent(out, input); });
   return out;
+}
+TensorRef mish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(MishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = mish(input);
+  Ref<MishBackward> node;
+  if (record) {
+    node = make_node<MishBackward>();
+    MishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -800,7 +928,7 @@ TensorRef ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -853,15 +981,15 @@ TensorRef neg(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    neg_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { neg_set_tangent(out, input); });
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(neg(input));
+    dual = neg(input);
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -871,7 +999,7 @@ TensorRef neg_(const TensorRef& input) {
   }
   kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
@@ -942,7 +1070,7 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    polygamma_of_set_tangent(out, input, order);
+    wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
   return out;
 }
 GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
@@ -995,15 +1123,15 @@ TensorRef rad2deg(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rad2deg_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rad2deg_set_tangent(out, input); });
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rad2deg(input));
+    dual = rad2deg(input);
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -1013,7 +1141,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
@@ -1080,15 +1208,15 @@ TensorRef reciprocal(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reciprocal_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { reciprocal_set_tangent(out, input); });
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(reciprocal(input));
+    dual = reciprocal(input);
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -1099,7 +1227,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
@@ -1170,15 +1298,15 @@ TensorRef relu(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu_set_tangent(out, input); });
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(relu(input));
+    dual = relu(input);
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -1189,7 +1317,7 @@ TensorRef relu_(const TensorRef& input) {
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1251,8 +1379,27 @@ TensorRef relu6(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu6_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu6_set_tangent(out, input); });
   return out;
+}
+TensorRef relu6_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Relu6Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = relu6(input);
+  Ref<Relu6Backward> node;
+  if (record) {
+    node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1297,15 +1444,15 @@ TensorRef round(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    round_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { round_set_tangent(out); });
   return out;
 }
 TensorRef round_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(round(input));
+    dual = round(input);
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -1315,7 +1462,7 @@ TensorRef round_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
@@ -1378,15 +1525,15 @@ TensorRef rsqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rsqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rsqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rsqrt(input));
+    dual = rsqrt(input);
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1397,7 +1544,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1473,8 +1620,27 @@ TensorRef selu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    selu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { selu_set_tangent(out, input); });
   return out;
+}
+TensorRef selu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = selu(input);
+  Ref<SeluBackward> node;
+  if (record) {
+    node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1532,15 +1698,15 @@ TensorRef sgn(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sgn(input));
+    dual = sgn(input);
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
@@ -1552,7 +1718,7 @@ TensorRef sgn_(const TensorRef& input) {
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
@@ -1620,15 +1786,15 @@ TensorRef sigmoid(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sigmoid(input));
+    dual = sigmoid(input);
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -1639,7 +1805,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
@@ -1696,15 +1862,15 @@ TensorRef sign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sign_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sign(input));
+    dual = sign(input);
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -1714,7 +1880,7 @@ TensorRef sign_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
@@ -1781,8 +1947,27 @@ TensorRef silu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    silu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { silu_set_tangent(out, input); });
   return out;
+}
+TensorRef silu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SiluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = silu(input);
+  Ref<SiluBackward> node;
+  if (record) {
+    node = make_node<SiluBackward>();
+    SiluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1835,15 +2020,15 @@ TensorRef sin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sin_set_tangent(out, input); });
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sin(input));
+    dual = sin(input);
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
@@ -1854,7 +2039,7 @@ TensorRef sin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
@@ -1943,15 +2128,15 @@ TensorRef sinc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinc_set_tangent(out, input); });
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinc(input));
+    dual = sinc(input);
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
@@ -1962,7 +2147,7 @@ TensorRef sinc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
@@ -2027,15 +2212,15 @@ TensorRef sinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinh_set_tangent(out, input); });
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinh(input));
+    dual = sinh(input);
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
@@ -2046,7 +2231,7 @@ TensorRef sinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -2122,7 +2307,7 @@ TensorRef softplus(const TensorRef& input, double beta, double threshold) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softplus_set_tangent(out, input, beta, threshold);
+    wiring::each_level({&input}, {}, [&] { softplus_set_tangent(out, input, beta, threshold); });
   return out;
 }
 GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
@@ -2188,7 +2373,7 @@ TensorRef softshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { softshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2253,7 +2438,7 @@ TensorRef softsign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softsign_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { softsign_set_tangent(out, input); });
   return out;
 }
 GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
@@ -2311,15 +2496,15 @@ TensorRef sqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sqrt(input));
+    dual = sqrt(input);
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -2330,7 +2515,7 @@ TensorRef sqrt_(const TensorRef& input) {
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -2399,15 +2584,15 @@ TensorRef square(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    square_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { square_set_tangent(out, input); });
   return out;
 }
 TensorRef square_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(square(input));
+    dual = square(input);
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
@@ -2418,7 +2603,7 @@ TensorRef square_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
@@ -2487,15 +2672,15 @@ TensorRef tan(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tan_set_tangent(out, input); });
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tan(input));
+    dual = tan(input);
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -2506,7 +2691,7 @@ TensorRef tan_(const TensorRef& input) {
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
@@ -2575,15 +2760,15 @@ TensorRef tanh(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanh_set_tangent(out, input); });
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tanh(input));
+    dual = tanh(input);
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -2594,7 +2779,7 @@ TensorRef tanh_(const TensorRef& input) {
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -2666,7 +2851,7 @@ TensorRef tanhshrink(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanhshrink_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanhshrink_set_tangent(out, input); });
   return out;
 }
 GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2730,8 +2915,29 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    threshold_set_tangent(out, input, threshold);
+    wiring::each_level({&input}, {}, [&] { threshold_set_tangent(out, input, threshold); });
   return out;
+}
+TensorRef threshold_(const TensorRef& input, double threshold, double value) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = ops::threshold(input, threshold, value);
+  Ref<ThresholdBackward> node;
+  if (record) {
+    node = make_node<ThresholdBackward>();
+    ThresholdBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.threshold_ = threshold;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
+      value});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2776,15 +2982,15 @@ TensorRef trunc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    trunc_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { trunc_set_tangent(out); });
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(trunc(input));
+    dual = trunc(input);
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -2794,7 +3000,7 @@ TensorRef trunc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {

@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// lgamma(Tensor input) -> Tensor out
+class TP_API LgammaBackward final : public FuncOp<LgammaBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"lgamma", "lgamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LgammaBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LgammaBackward)
+};
+
 // log(Tensor input) -> Tensor out
 class TP_API LogBackward final : public FuncOp<LogBackward, 1, 1> {
  public:
@@ -511,6 +525,12 @@ class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
   TP_NODE_DISPOSE(TruncBackward)
 };
 
+// lgamma(Tensor input) -> Tensor out
+TP_API Storage lgamma(const Storage& input);
+TP_API TensorRef lgamma(const TensorRef& input);
+TP_API TensorRef lgamma_(const TensorRef& input);
+TP_API TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_);
+
 // log(Tensor input) -> Tensor out
 TP_API Storage log(const Storage& input);
 TP_API TensorRef log(const TensorRef& input);
@@ -542,6 +562,7 @@ TP_API TensorRef log_ndtr(const TensorRef& input);
 // logit(Tensor input, float? eps=None) -> Tensor out
 TP_API Storage logit(const Storage& input, std::optional<double> eps);
 TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_(const TensorRef& input, std::optional<double> eps);
 TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
 
 // logsigmoid(Tensor input) -> Tensor out
@@ -551,6 +572,7 @@ TP_API TensorRef logsigmoid(const TensorRef& input);
 // mish(Tensor input) -> Tensor out
 TP_API Storage mish(const Storage& input);
 TP_API TensorRef mish(const TensorRef& input);
+TP_API TensorRef mish_(const TensorRef& input);
 
 // ndtr(Tensor input) -> Tensor out
 TP_API Storage ndtr(const Storage& input);
@@ -586,6 +608,7 @@ TP_API TensorRef relu_(const TensorRef& input);
 // relu6(Tensor input) -> Tensor out
 TP_API Storage relu6(const Storage& input);
 TP_API TensorRef relu6(const TensorRef& input);
+TP_API TensorRef relu6_(const TensorRef& input);
 
 // round(Tensor input) -> Tensor out
 TP_API Storage round(const Storage& input);
@@ -602,6 +625,7 @@ TP_API TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_);
 // selu(Tensor input) -> Tensor out
 TP_API Storage selu(const Storage& input);
 TP_API TensorRef selu(const TensorRef& input);
+TP_API TensorRef selu_(const TensorRef& input);
 
 // sgn(Tensor input) -> Tensor out
 TP_API Storage sgn(const Storage& input);
@@ -624,6 +648,7 @@ TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
 // silu(Tensor input) -> Tensor out
 TP_API Storage silu(const Storage& input);
 TP_API TensorRef silu(const TensorRef& input);
+TP_API TensorRef silu_(const TensorRef& input);
 
 // sin(Tensor input) -> Tensor out
 TP_API Storage sin(const Storage& input);
@@ -686,6 +711,7 @@ TP_API TensorRef tanhshrink(const TensorRef& input);
 // threshold(Tensor input, float threshold, float value) -> Tensor out
 TP_API Storage threshold(const Storage& input, double threshold, double value);
 TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
+TP_API TensorRef threshold_(const TensorRef& input, double threshold, double value);
 
 // trunc(Tensor input) -> Tensor out
 TP_API Storage trunc(const Storage& input);
