@@ -143,14 +143,7 @@ void PassBase::retained(Node& n, std::span<GradSlot> slots) {
   const auto list = n.meta()->retain_grad;
   for (const auto& [nr, impl] : list) {
     if (nr >= slots.size() || !slots[nr].defined()) continue;
-    const TensorRef t = TensorRef::share(impl);
-    TensorRef& grad = t->ensure_meta().grad;
-    if (!slots[nr].tensor) {
-      Storage copy = engine_ops.clone(slots[nr].value);
-      grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
-    } else {
-      grad = grad ? engine_ops.add_graph(grad, slots[nr].tensor) : engine_ops.clone_graph(slots[nr].tensor);
-    }
+    retain_gradient(TensorRef::share(impl), slots[nr]);
   }
 }
 

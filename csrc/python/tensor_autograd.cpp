@@ -1,4 +1,5 @@
 // Methods of Tensor about history: flags, hooks, detaching, backward.
+#include "autograd/dual_level.h"
 #include "ops/wiring.h"
 #include "python/graph_objects.h"
 #include "python/tensor_type.h"
@@ -70,6 +71,9 @@ PyObject* detach_(PyObject* self, PyObject*) {
     if (t->is_view()) runtime_error("detach_: Can't detach views in-place; use detach() instead");
     if (!t->is_leaf()) t->set_grad_fn(NodeBaseRef(), 0);
     t->set_requires_grad(false);
+    dual::LevelList levels;
+    dual::collect_levels(t, levels);
+    for (std::uint32_t level : levels) dual::attach_tangent(t, nullptr, level);
     Py_INCREF(self);
     return self;
   });

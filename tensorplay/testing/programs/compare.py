@@ -139,16 +139,31 @@ def check(program: Program, seed: int, orders: Sequence[str] = ("tangent", "seco
 
 
 # ---- another library -------------------------------------------------------------------------------------------------
-def ask(python: str, module: str, programs: Sequence[Program], path: str = "") -> list[dict[str, Any]]:
-    """The outcomes of the programs in another interpreter, which finds the module by itself or on `path`."""
-    language = Path(__file__).with_name("language.py")
-    text = "\n".join(json.dumps(p) for p in programs) + "\n"
-    command = [python, "-W", "ignore", str(language), module]
-    environment = {"PATH": os.defpath} | ({"PYTHONPATH": path} if path else {})
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
-    if ran.returncode:
-        raise RuntimeError(f"{python} {language.name} {module}: {ran.stderr[-2000:]}")
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+class Other:
+    """Another interpreter, which finds the module by itself or on `path`; it starts once and answers line by line."""
+
+    def __init__(self, python: str, module: str, path: str = "") -> None:
+        language = Path(__file__).with_name("language.py")
+        environment = {"PATH": os.defpath} | ({"PYTHONPATH": path} if path else {})
+        self.process = subprocess.Popen(
+            [python, "-W", "ignore", str(language), module],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+
+    def ask(self, program: Program) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(program) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(map(str, self.process.args))}: ended with {self.process.wait()}")
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 def differences(mine: Outcome, theirs: dict[str, Any]) -> str:
@@ -237,4 +252,4 @@ def listing(program: Program) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["Verdict", "ask", "check", "differences", "listing", "minimise", "outcome"]
+__all__ = ["Other", "Verdict", "check", "differences", "listing", "minimise", "outcome"]
