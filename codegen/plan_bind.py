@@ -66,6 +66,7 @@ class Bound:
 @dataclass(frozen=True)
 class Operator:
     name: str  # C++ function
+    op: str
     slot: str
     unary: bool
     lines: tuple[str, ...]
@@ -212,6 +213,7 @@ def bind(e: Entry) -> Bound:
         args = [convert(a, i) for i, a in enumerate(o.sig.args)]
         lines: list[str] = []
         call = f"ops::{C.cpp_name(e.op)}({', '.join(args)})"
+        has_tensors = any(a.type.base is Base.TENSOR for a in o.sig.args)
         for k, p in enumerate(extra, len(o.sig.args)):
             if p.name == "out":
                 lines.append(
@@ -222,12 +224,12 @@ def bind(e: Entry) -> Bound:
         if len(o.sig.results) > 1:
             result = f"k{C.pascal(e.op)}{suffix}Result"
             fields.append((result, ", ".join(f'"{r.name}"' for r in o.sig.results)))
-            lines.append(f"return wrap_named({result}, {call});")
+            lines.append(returned(f"wrap_named({result}, {call})", has_tensors))
         elif any(p.name == "requires_grad" for p in extra):
             k = len(o.sig.args) + [p.name for p in extra].index("requires_grad")
-            lines.append(f"return wrap_leaf({call}, a[{k}]);")
+            lines.append(returned(f"wrap_leaf({call}, a[{k}])", has_tensors))
         else:
-            lines.append(f"return wrap({call});")
+            lines.append(returned(f"wrap({call})", has_tensors))
         first = o.sig.args[0] if o.sig.args else None
         inplace: tuple[str, ...] = ()
         if e.inplace and first is not None and first.type.is_tensor and not first.type.optional:
@@ -237,6 +239,11 @@ def bind(e: Entry) -> Bound:
         e.op, C.cpp_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace), tuple(fields),
         bool(method_names(e)), bool(public_names(e)),
     )  # fmt: skip
+
+
+def returned(value: str, has_tensors: bool) -> str:
+    """The return of a result, in the class of the tensors it was made of."""
+    return f"return kept({value}, spec, a);" if has_tensors else f"return {value};"
 
 
 def operator(e: Entry, sym: str) -> list[Operator]:
@@ -257,17 +264,18 @@ def operator(e: Entry, sym: str) -> list[Operator]:
     slot = SLOTS[sym]
     stem = f"{C.cpp_name(e.op)}_operator_{slot.lower()}"
     if unary:
-        call = f"return wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])}));"
-        return [Operator(stem, slot, True, (call,))]
+        call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])})), self);"
+        return [Operator(stem, e.op, slot, True, (call,))]
     head = (
         "OperandArg a = operator_operand(left), b = operator_operand(right);",
         "if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;",
     )
     args = ", ".join(["a.value", "b.value", *rest])
-    out = [Operator(stem, slot, False, (*head, f"return wrap(ops::{C.cpp_name(e.op)}({args}));"))]
+    call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({args})), left, right);"
+    out = [Operator(stem, e.op, slot, False, (*head, call))]
     if e.inplace and OPERATORS[sym][2]:
         lines = (*head, f"ops::{e.op}_({args});", "Py_INCREF(left);", "return left;")
-        out.append(Operator(stem + "_inplace", "I" + slot, False, lines))
+        out.append(Operator(stem + "_inplace", e.op, "I" + slot, False, lines))
     return out
 
 

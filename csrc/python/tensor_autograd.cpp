@@ -57,7 +57,7 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
 }
 
 PyObject* detach(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(wiring::wrap(tensor_of(self)->storage())); });
+  return guarded([&] { return kept(wrap(wiring::wrap(tensor_of(self)->storage())), self); });
 }
 
 PyObject* detach_(PyObject* self, PyObject*) {

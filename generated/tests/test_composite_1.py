@@ -128,7 +128,7 @@ OPS = [
     ),
     Op(
         name="diff",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("diff",),
         cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 3)}, "dim": 0}),
         forms=[

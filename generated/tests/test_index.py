@@ -30,7 +30,7 @@ OPS = [
     ),
     Op(
         name="bucketize",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "boundaries": {"values": (0.0, 1.0, 2.0)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("boundaries", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(boundaries, input, \"right\" if right else \"left\")", kind="expr"),
@@ -178,7 +178,7 @@ OPS = [
     ),
     Op(
         name="searchsorted",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("sorted_sequence", "Tensor"), ("input", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(sorted_sequence, input, \"right\" if right else \"left\")", kind="expr"),

@@ -7,7 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="addbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addbmm",),
         cases=({"input": {"shape": (3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
         forms=[
@@ -16,7 +16,7 @@ OPS = [
     ),
     Op(
         name="addmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmm",),
         cases=({"input": {"shape": (2, 4)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}}, {"input": {"shape": (4,)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}, "beta": 0.5, "alpha": 2}),
         forms=[
@@ -25,7 +25,7 @@ OPS = [
     ),
     Op(
         name="addmv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmv",),
         cases=({"input": {"shape": (2,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}}, {"input": {"shape": (1,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
         forms=[
@@ -34,7 +34,7 @@ OPS = [
     ),
     Op(
         name="addr",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addr",),
         cases=({"input": {"shape": (2, 3)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}}, {"input": {"shape": (3,)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
         forms=[
@@ -43,7 +43,7 @@ OPS = [
     ),
     Op(
         name="baddbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("baddbmm",),
         cases=({"input": {"shape": (2, 3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
         forms=[
@@ -52,7 +52,7 @@ OPS = [
     ),
     Op(
         name="bmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("bmm",),
         cases=({"input": {"shape": (2, 3, 4)}, "mat2": {"shape": (2, 4, 5)}},),
         forms=[
@@ -114,7 +114,7 @@ OPS = [
     ),
     Op(
         name="dot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
         cases=({"input": {"shape": (4,)}, "tensor": {"shape": (4,)}},),
         forms=[
@@ -123,7 +123,7 @@ OPS = [
     ),
     Op(
         name="inner",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("inner",),
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (4, 3)}}),
         forms=[
@@ -234,7 +234,7 @@ OPS = [
     Op(
         name="linear",
         home="nn.functional",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 3)}, "weight": {"shape": (2, 3)}, "bias": {"shape": (2,)}}, {"input": {"shape": (2, 4, 3)}, "weight": {"shape": (2, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), like="input @ weight.T + (0 if bias is None else bias)", kind="expr"),
@@ -251,7 +251,7 @@ OPS = [
     ),
     Op(
         name="matmul",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("matmul",),
         operators=("@",),
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}}, {"input": {"shape": (3,)}, "other": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (3,)}}, {"input": {"shape": (3,)}, "other": {"shape": (3, 2)}}, {"input": {"shape": (2, 1, 3, 4)}, "other": {"shape": (3, 4, 2)}}),
@@ -270,7 +270,7 @@ OPS = [
     ),
     Op(
         name="mm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mm",),
         cases=({"input": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}},),
         forms=[
@@ -279,7 +279,7 @@ OPS = [
     ),
     Op(
         name="mv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mv",),
         cases=({"input": {"shape": (2, 3)}, "vec": {"shape": (3,)}},),
         forms=[
@@ -320,7 +320,7 @@ OPS = [
     ),
     Op(
         name="vdot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("vdot",),
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}},),
         forms=[

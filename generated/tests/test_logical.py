@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="bitwise_and",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_and",),
         operators=("&",),
         out=True,
@@ -19,7 +19,7 @@ OPS = [
     Op(
         name="bitwise_left_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_left_shift",),
         operators=("<<",),
         out=True,
@@ -30,7 +30,7 @@ OPS = [
     Op(
         name="bitwise_not",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_not",),
         operators=("~",),
         out=True,
@@ -41,7 +41,7 @@ OPS = [
     Op(
         name="bitwise_or",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_or",),
         operators=("|",),
         out=True,
@@ -52,7 +52,7 @@ OPS = [
     Op(
         name="bitwise_right_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_right_shift",),
         operators=(">>",),
         out=True,
@@ -63,7 +63,7 @@ OPS = [
     Op(
         name="bitwise_xor",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_xor",),
         operators=("^",),
         out=True,

@@ -16,7 +16,7 @@ OPS = [
     ),
     Op(
         name="amax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amax",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
         forms=[
@@ -25,7 +25,7 @@ OPS = [
     ),
     Op(
         name="amin",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amin",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
         forms=[
@@ -34,7 +34,7 @@ OPS = [
     ),
     Op(
         name="aminmax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("aminmax",),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1},),
         forms=[
@@ -53,7 +53,7 @@ OPS = [
     Op(
         name="argmax",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmax",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -63,7 +63,7 @@ OPS = [
     Op(
         name="argmin",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmin",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -81,7 +81,7 @@ OPS = [
     ),
     Op(
         name="kthvalue",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("kthvalue",),
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "k": 2},),
         forms=[
@@ -100,7 +100,7 @@ OPS = [
     ),
     Op(
         name="max",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("max",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
         forms=[
@@ -112,7 +112,7 @@ OPS = [
     Op(
         name="max_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.max(input, axis=dim, keepdims=keepdim), numpy.argmax(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -128,7 +128,7 @@ OPS = [
     ),
     Op(
         name="median",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("median",),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -139,7 +139,7 @@ OPS = [
     Op(
         name="median_all",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
@@ -148,7 +148,7 @@ OPS = [
     Op(
         name="median_dim",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -156,7 +156,7 @@ OPS = [
     ),
     Op(
         name="min",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("min",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
         forms=[
@@ -168,7 +168,7 @@ OPS = [
     Op(
         name="min_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.min(input, axis=dim, keepdims=keepdim), numpy.argmin(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -176,7 +176,7 @@ OPS = [
     ),
     Op(
         name="mode",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("mode",),
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}},),
         forms=[
@@ -194,7 +194,7 @@ OPS = [
     ),
     Op(
         name="nanmedian",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nanmedian",),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
@@ -204,7 +204,7 @@ OPS = [
     Op(
         name="nansum",
         promote="sum",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nansum",),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
         forms=[

@@ -15,7 +15,7 @@ OPS = [
     ),
     Op(
         name="msort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("msort",),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}},),
         forms=[
@@ -24,7 +24,7 @@ OPS = [
     ),
     Op(
         name="sort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("sort",),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}}, {"input": {"shape": (4, 3), "kind": "distinct"}, "dim": 0}),
         forms=[
@@ -33,7 +33,7 @@ OPS = [
     ),
     Op(
         name="topk",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("topk",),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "k": 2},),
         forms=[

@@ -16,12 +16,12 @@ constexpr Param kAddSpecParams[] = {
 const Spec kAddSpec{"add", "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kAddSpecParams};
 
 PyObject* add_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     const Spec& spec = kAddSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::add_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)), to_tensor(spec, a, 3)));
-    return wrap(ops::add(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::add(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -31,7 +31,7 @@ PyObject* add_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return add_call(self, args, nargs, kwnames);
 }
 PyObject* add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kAddSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,12 +50,12 @@ constexpr Param kAtan2SpecParams[] = {
 const Spec kAtan2Spec{"atan2", "atan2(Tensor input, Tensor other) -> Tensor out", kAtan2SpecParams};
 
 PyObject* atan2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan2", [&]() -> PyObject* {
     const Spec& spec = kAtan2Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::atan2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::atan2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::atan2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* atan2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -65,7 +65,7 @@ PyObject* atan2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return atan2_call(self, args, nargs, kwnames);
 }
 PyObject* atan2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan2", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kAtan2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -83,11 +83,11 @@ constexpr Param kBceLogitsSpecParams[] = {
 const Spec kBceLogitsSpec{"bce_logits", "bce_logits(Tensor input, Tensor target) -> Tensor out", kBceLogitsSpecParams};
 
 PyObject* bce_logits_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bce_logits", [&]() -> PyObject* {
     const Spec& spec = kBceLogitsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bce_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bce_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bce_logits_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -102,11 +102,11 @@ constexpr Param kBceProbsSpecParams[] = {
 const Spec kBceProbsSpec{"bce_probs", "bce_probs(Tensor input, Tensor target) -> Tensor out", kBceProbsSpecParams};
 
 PyObject* bce_probs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bce_probs", [&]() -> PyObject* {
     const Spec& spec = kBceProbsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bce_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bce_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bce_probs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -121,11 +121,11 @@ constexpr Param kClampMaxSpecParams[] = {
 const Spec kClampMaxSpec{"clamp_max", "clamp_max(Tensor input, Tensor max) -> Tensor out", kClampMaxSpecParams};
 
 PyObject* clamp_max_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_max", [&]() -> PyObject* {
     const Spec& spec = kClampMaxSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp_max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::clamp_max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* clamp_max_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -135,7 +135,7 @@ PyObject* clamp_max_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return clamp_max_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_max_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_max", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kClampMaxSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -153,11 +153,11 @@ constexpr Param kClampMinSpecParams[] = {
 const Spec kClampMinSpec{"clamp_min", "clamp_min(Tensor input, Tensor min) -> Tensor out", kClampMinSpecParams};
 
 PyObject* clamp_min_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_min", [&]() -> PyObject* {
     const Spec& spec = kClampMinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp_min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::clamp_min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* clamp_min_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -167,7 +167,7 @@ PyObject* clamp_min_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return clamp_min_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_min_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_min", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kClampMinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -186,12 +186,12 @@ constexpr Param kCopysignSpecParams[] = {
 const Spec kCopysignSpec{"copysign", "copysign(Tensor input, Tensor other) -> Tensor out", kCopysignSpecParams};
 
 PyObject* copysign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copysign", [&]() -> PyObject* {
     const Spec& spec = kCopysignSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::copysign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::copysign(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::copysign(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* copysign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -201,7 +201,7 @@ PyObject* copysign_method(PyObject* self, PyObject* const* args, Py_ssize_t narg
   return copysign_call(self, args, nargs, kwnames);
 }
 PyObject* copysign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copysign", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kCopysignSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -220,12 +220,12 @@ constexpr Param kDivSpecParams[] = {
 const Spec kDivSpec{"div", "div(Tensor input, Tensor other) -> Tensor out", kDivSpecParams};
 
 PyObject* div_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     const Spec& spec = kDivSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::div_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* div_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -235,7 +235,7 @@ PyObject* div_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return div_call(self, args, nargs, kwnames);
 }
 PyObject* div_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kDivSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -254,12 +254,12 @@ constexpr Param kFloorDivideSpecParams[] = {
 const Spec kFloorDivideSpec{"floor_divide", "floor_divide(Tensor input, Tensor other) -> Tensor out", kFloorDivideSpecParams};
 
 PyObject* floor_divide_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     const Spec& spec = kFloorDivideSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::floor_divide_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::floor_divide(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::floor_divide(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* floor_divide_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -269,7 +269,7 @@ PyObject* floor_divide_method(PyObject* self, PyObject* const* args, Py_ssize_t 
   return floor_divide_call(self, args, nargs, kwnames);
 }
 PyObject* floor_divide_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kFloorDivideSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -288,12 +288,12 @@ constexpr Param kFmaxSpecParams[] = {
 const Spec kFmaxSpec{"fmax", "fmax(Tensor input, Tensor other) -> Tensor out", kFmaxSpecParams};
 
 PyObject* fmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmax", [&]() -> PyObject* {
     const Spec& spec = kFmaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmax_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmax(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmax(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -312,12 +312,12 @@ constexpr Param kFminSpecParams[] = {
 const Spec kFminSpec{"fmin", "fmin(Tensor input, Tensor other) -> Tensor out", kFminSpecParams};
 
 PyObject* fmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmin", [&]() -> PyObject* {
     const Spec& spec = kFminSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmin(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmin(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -336,12 +336,12 @@ constexpr Param kFmodSpecParams[] = {
 const Spec kFmodSpec{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", kFmodSpecParams};
 
 PyObject* fmod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmod", [&]() -> PyObject* {
     const Spec& spec = kFmodSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmod_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -351,7 +351,7 @@ PyObject* fmod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return fmod_call(self, args, nargs, kwnames);
 }
 PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmod", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kFmodSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -370,12 +370,12 @@ constexpr Param kGcdSpecParams[] = {
 const Spec kGcdSpec{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", kGcdSpecParams};
 
 PyObject* gcd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gcd", [&]() -> PyObject* {
     const Spec& spec = kGcdSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::gcd_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* gcd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -394,12 +394,12 @@ constexpr Param kHeavisideSpecParams[] = {
 const Spec kHeavisideSpec{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", kHeavisideSpecParams};
 
 PyObject* heaviside_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("heaviside", [&]() -> PyObject* {
     const Spec& spec = kHeavisideSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::heaviside_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* heaviside_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -418,11 +418,11 @@ constexpr Param kHuberSpecParams[] = {
 const Spec kHuberSpec{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", kHuberSpecParams};
 
 PyObject* huber_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("huber", [&]() -> PyObject* {
     const Spec& spec = kHuberSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+    return kept(wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* huber_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -438,12 +438,12 @@ constexpr Param kHypotSpecParams[] = {
 const Spec kHypotSpec{"hypot", "hypot(Tensor input, Tensor other) -> Tensor out", kHypotSpecParams};
 
 PyObject* hypot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hypot", [&]() -> PyObject* {
     const Spec& spec = kHypotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::hypot_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::hypot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::hypot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* hypot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -453,7 +453,7 @@ PyObject* hypot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return hypot_call(self, args, nargs, kwnames);
 }
 PyObject* hypot_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hypot", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kHypotSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -472,12 +472,12 @@ constexpr Param kLcmSpecParams[] = {
 const Spec kLcmSpec{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", kLcmSpecParams};
 
 PyObject* lcm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lcm", [&]() -> PyObject* {
     const Spec& spec = kLcmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::lcm_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::lcm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::lcm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* lcm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -496,12 +496,12 @@ constexpr Param kLdexpSpecParams[] = {
 const Spec kLdexpSpec{"ldexp", "ldexp(Tensor input, Tensor other) -> Tensor out", kLdexpSpecParams};
 
 PyObject* ldexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ldexp", [&]() -> PyObject* {
     const Spec& spec = kLdexpSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::ldexp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::ldexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::ldexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* ldexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -520,12 +520,12 @@ constexpr Param kLogaddexpSpecParams[] = {
 const Spec kLogaddexpSpec{"logaddexp", "logaddexp(Tensor input, Tensor other) -> Tensor out", kLogaddexpSpecParams};
 
 PyObject* logaddexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logaddexp", [&]() -> PyObject* {
     const Spec& spec = kLogaddexpSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logaddexp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logaddexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logaddexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logaddexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -544,12 +544,12 @@ constexpr Param kLogaddexp2SpecParams[] = {
 const Spec kLogaddexp2Spec{"logaddexp2", "logaddexp2(Tensor input, Tensor other) -> Tensor out", kLogaddexp2SpecParams};
 
 PyObject* logaddexp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logaddexp2", [&]() -> PyObject* {
     const Spec& spec = kLogaddexp2Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logaddexp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logaddexp2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logaddexp2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logaddexp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -568,12 +568,12 @@ constexpr Param kMaximumSpecParams[] = {
 const Spec kMaximumSpec{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", kMaximumSpecParams};
 
 PyObject* maximum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("maximum", [&]() -> PyObject* {
     const Spec& spec = kMaximumSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::maximum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* maximum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -592,12 +592,12 @@ constexpr Param kMinimumSpecParams[] = {
 const Spec kMinimumSpec{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", kMinimumSpecParams};
 
 PyObject* minimum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("minimum", [&]() -> PyObject* {
     const Spec& spec = kMinimumSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::minimum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* minimum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -616,12 +616,12 @@ constexpr Param kMulSpecParams[] = {
 const Spec kMulSpec{"mul", "mul(Tensor input, Tensor other) -> Tensor out", kMulSpecParams};
 
 PyObject* mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     const Spec& spec = kMulSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::mul_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -631,7 +631,7 @@ PyObject* mul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return mul_call(self, args, nargs, kwnames);
 }
 PyObject* mul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kMulSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -650,12 +650,12 @@ constexpr Param kNextafterSpecParams[] = {
 const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
 
 PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nextafter", [&]() -> PyObject* {
     const Spec& spec = kNextafterSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::nextafter_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -674,12 +674,12 @@ constexpr Param kPowSpecParams[] = {
 const Spec kPowSpec{"pow", "pow(Tensor input, Tensor exponent) -> Tensor out", kPowSpecParams};
 
 PyObject* pow_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     const Spec& spec = kPowSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::pow_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::pow(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::pow(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* pow_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -689,7 +689,7 @@ PyObject* pow_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return pow_call(self, args, nargs, kwnames);
 }
 PyObject* pow_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kPowSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -708,12 +708,12 @@ constexpr Param kRemainderSpecParams[] = {
 const Spec kRemainderSpec{"remainder", "remainder(Tensor input, Tensor other) -> Tensor out", kRemainderSpecParams};
 
 PyObject* remainder_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     const Spec& spec = kRemainderSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::remainder_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::remainder(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::remainder(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* remainder_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -723,7 +723,7 @@ PyObject* remainder_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return remainder_call(self, args, nargs, kwnames);
 }
 PyObject* remainder_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kRemainderSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -742,11 +742,11 @@ constexpr Param kRsubSpecParams[] = {
 const Spec kRsubSpec{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kRsubSpecParams};
 
 PyObject* rsub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsub", [&]() -> PyObject* {
     const Spec& spec = kRsubSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* rsub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -762,11 +762,11 @@ constexpr Param kSmoothL1SpecParams[] = {
 const Spec kSmoothL1Spec{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out", kSmoothL1SpecParams};
 
 PyObject* smooth_l1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("smooth_l1", [&]() -> PyObject* {
     const Spec& spec = kSmoothL1Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+    return kept(wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* smooth_l1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -781,11 +781,11 @@ constexpr Param kSquaredDifferenceSpecParams[] = {
 const Spec kSquaredDifferenceSpec{"squared_difference", "squared_difference(Tensor input, Tensor target) -> Tensor out", kSquaredDifferenceSpecParams};
 
 PyObject* squared_difference_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("squared_difference", [&]() -> PyObject* {
     const Spec& spec = kSquaredDifferenceSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::squared_difference(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::squared_difference(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* squared_difference_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -800,11 +800,11 @@ constexpr Param kStrongMulSpecParams[] = {
 const Spec kStrongMulSpec{"strong_mul", "strong_mul(Tensor input, Tensor other) -> Tensor out", kStrongMulSpecParams};
 
 PyObject* strong_mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("strong_mul", [&]() -> PyObject* {
     const Spec& spec = kStrongMulSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::strong_mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::strong_mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* strong_mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -821,12 +821,12 @@ constexpr Param kSubSpecParams[] = {
 const Spec kSubSpec{"sub", "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kSubSpecParams};
 
 PyObject* sub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     const Spec& spec = kSubSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::sub_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)), to_tensor(spec, a, 3)));
-    return wrap(ops::sub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::sub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* sub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -836,7 +836,7 @@ PyObject* sub_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sub_call(self, args, nargs, kwnames);
 }
 PyObject* sub_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kSubSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -854,11 +854,11 @@ constexpr Param kXlog1pySpecParams[] = {
 const Spec kXlog1pySpec{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", kXlog1pySpecParams};
 
 PyObject* xlog1py_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("xlog1py", [&]() -> PyObject* {
     const Spec& spec = kXlog1pySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* xlog1py_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -874,12 +874,12 @@ constexpr Param kXlogySpecParams[] = {
 const Spec kXlogySpec{"xlogy", "xlogy(Tensor input, Tensor other) -> Tensor out", kXlogySpecParams};
 
 PyObject* xlogy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("xlogy", [&]() -> PyObject* {
     const Spec& spec = kXlogySpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::xlogy_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::xlogy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::xlogy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* xlogy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -890,15 +890,15 @@ PyObject* xlogy_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 }
 
 PyObject* add_operator_add(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::add(a.value, b.value, Scalar(1)));
+    return kept(wrap(ops::add(a.value, b.value, Scalar(1))), left, right);
   });
 }
 
 PyObject* add_operator_add_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::add_(a.value, b.value, Scalar(1));
@@ -908,15 +908,15 @@ PyObject* add_operator_add_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* div_operator_truediv(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::div(a.value, b.value));
+    return kept(wrap(ops::div(a.value, b.value)), left, right);
   });
 }
 
 PyObject* div_operator_truediv_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::div_(a.value, b.value);
@@ -926,15 +926,15 @@ PyObject* div_operator_truediv_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* floor_divide_operator_floordiv(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::floor_divide(a.value, b.value));
+    return kept(wrap(ops::floor_divide(a.value, b.value)), left, right);
   });
 }
 
 PyObject* floor_divide_operator_floordiv_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::floor_divide_(a.value, b.value);
@@ -944,15 +944,15 @@ PyObject* floor_divide_operator_floordiv_inplace(PyObject* left, PyObject* right
 }
 
 PyObject* mul_operator_mul(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::mul(a.value, b.value));
+    return kept(wrap(ops::mul(a.value, b.value)), left, right);
   });
 }
 
 PyObject* mul_operator_mul_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::mul_(a.value, b.value);
@@ -962,15 +962,15 @@ PyObject* mul_operator_mul_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* pow_operator_pow(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::pow(a.value, b.value));
+    return kept(wrap(ops::pow(a.value, b.value)), left, right);
   });
 }
 
 PyObject* pow_operator_pow_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::pow_(a.value, b.value);
@@ -980,15 +980,15 @@ PyObject* pow_operator_pow_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* remainder_operator_mod(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::remainder(a.value, b.value));
+    return kept(wrap(ops::remainder(a.value, b.value)), left, right);
   });
 }
 
 PyObject* remainder_operator_mod_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::remainder_(a.value, b.value);
@@ -998,15 +998,15 @@ PyObject* remainder_operator_mod_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* sub_operator_sub(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::sub(a.value, b.value, Scalar(1)));
+    return kept(wrap(ops::sub(a.value, b.value, Scalar(1))), left, right);
   });
 }
 
 PyObject* sub_operator_sub_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::sub_(a.value, b.value, Scalar(1));

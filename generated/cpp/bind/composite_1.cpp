@@ -13,11 +13,11 @@ constexpr Param kAtleast1dSpecParams[] = {
 const Spec kAtleast1dSpec{"atleast_1d", "atleast_1d(Tensor input) -> Tensor out", kAtleast1dSpecParams};
 
 PyObject* atleast_1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_1d", [&]() -> PyObject* {
     const Spec& spec = kAtleast1dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -31,11 +31,11 @@ constexpr Param kAtleast2dSpecParams[] = {
 const Spec kAtleast2dSpec{"atleast_2d", "atleast_2d(Tensor input) -> Tensor out", kAtleast2dSpecParams};
 
 PyObject* atleast_2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_2d", [&]() -> PyObject* {
     const Spec& spec = kAtleast2dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -49,11 +49,11 @@ constexpr Param kAtleast3dSpecParams[] = {
 const Spec kAtleast3dSpec{"atleast_3d", "atleast_3d(Tensor input) -> Tensor out", kAtleast3dSpecParams};
 
 PyObject* atleast_3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_3d", [&]() -> PyObject* {
     const Spec& spec = kAtleast3dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,11 +71,11 @@ constexpr Param kAttentionWeightsSpecParams[] = {
 const Spec kAttentionWeightsSpec{"attention_weights", "attention_weights(Tensor query, Tensor key, Tensor? attn_mask, bool is_causal, float? scale) -> Tensor out", kAttentionWeightsSpecParams};
 
 PyObject* attention_weights_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("attention_weights", [&]() -> PyObject* {
     const Spec& spec = kAttentionWeightsSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::attention_weights(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_opt_double(spec, a, 4)));
+    return kept(wrap(ops::attention_weights(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_opt_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* attention_weights_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -90,11 +90,11 @@ constexpr Param kCholeskyBackwardSpecParams[] = {
 const Spec kCholeskyBackwardSpec{"cholesky_backward", "cholesky_backward(Tensor grad, Tensor L) -> Tensor slope", kCholeskyBackwardSpecParams};
 
 PyObject* cholesky_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_backward", [&]() -> PyObject* {
     const Spec& spec = kCholeskyBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::cholesky_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* cholesky_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -110,11 +110,11 @@ constexpr Param kClampSpecParams[] = {
 const Spec kClampSpec{"clamp", "clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor out", kClampSpecParams};
 
 PyObject* clamp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp", [&]() -> PyObject* {
     const Spec& spec = kClampSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::clamp(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* clamp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -124,7 +124,7 @@ PyObject* clamp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return clamp_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kClampSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -141,11 +141,11 @@ constexpr Param kColumnStackSpecParams[] = {
 const Spec kColumnStackSpec{"column_stack", "column_stack(Tensor[] tensors) -> Tensor out", kColumnStackSpecParams};
 
 PyObject* column_stack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("column_stack", [&]() -> PyObject* {
     const Spec& spec = kColumnStackSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::column_stack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::column_stack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* column_stack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -166,11 +166,11 @@ constexpr Param kCrossEntropyCurvatureSpecParams[] = {
 const Spec kCrossEntropyCurvatureSpec{"cross_entropy_curvature", "cross_entropy_curvature(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyCurvatureSpecParams};
 
 PyObject* cross_entropy_curvature_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_curvature", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyCurvatureSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_curvature(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6), to_double(spec, a, 7)));
+    return kept(wrap(ops::cross_entropy_curvature(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6), to_double(spec, a, 7))), spec, a);
   });
 }
 PyObject* cross_entropy_curvature_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -193,11 +193,11 @@ constexpr Param kCrossEntropyIndexSumSpecParams[] = {
 const Spec kCrossEntropyIndexSumSpec{"cross_entropy_index_sum", "cross_entropy_index_sum(Tensor u, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing, int[] size) -> Tensor out", kCrossEntropyIndexSumSpecParams};
 
 PyObject* cross_entropy_index_sum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_index_sum", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyIndexSumSpec;
     Slots<10> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_index_sum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8), to_dims(spec, a, 9)));
+    return kept(wrap(ops::cross_entropy_index_sum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8), to_dims(spec, a, 9))), spec, a);
   });
 }
 PyObject* cross_entropy_index_sum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -215,11 +215,11 @@ constexpr Param kCrossEntropyProbsSpecParams[] = {
 const Spec kCrossEntropyProbsSpec{"cross_entropy_probs", "cross_entropy_probs(Tensor input, Tensor target, Tensor? weight, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyProbsSpecParams};
 
 PyObject* cross_entropy_probs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_probs", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyProbsSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3), to_double(spec, a, 4)));
+    return kept(wrap(ops::cross_entropy_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3), to_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* cross_entropy_probs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -235,11 +235,11 @@ constexpr Param kCumprodBackwardSpecParams[] = {
 const Spec kCumprodBackwardSpec{"cumprod_backward", "cumprod_backward(Tensor grad, Tensor input, int dim) -> Tensor slope", kCumprodBackwardSpecParams};
 
 PyObject* cumprod_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumprod_backward", [&]() -> PyObject* {
     const Spec& spec = kCumprodBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cumprod_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::cumprod_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* cumprod_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -253,11 +253,11 @@ constexpr Param kDetCofactorSpecParams[] = {
 const Spec kDetCofactorSpec{"det_cofactor", "det_cofactor(Tensor A) -> Tensor out", kDetCofactorSpecParams};
 
 PyObject* det_cofactor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("det_cofactor", [&]() -> PyObject* {
     const Spec& spec = kDetCofactorSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::det_cofactor(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::det_cofactor(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* det_cofactor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -272,11 +272,11 @@ constexpr Param kDiagSpecParams[] = {
 const Spec kDiagSpec{"diag", "diag(Tensor input, int diagonal=0) -> Tensor out", kDiagSpecParams};
 
 PyObject* diag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diag", [&]() -> PyObject* {
     const Spec& spec = kDiagSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diag(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::diag(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* diag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -296,11 +296,11 @@ constexpr Param kDiagEmbedSpecParams[] = {
 const Spec kDiagEmbedSpec{"diag_embed", "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kDiagEmbedSpecParams};
 
 PyObject* diag_embed_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diag_embed", [&]() -> PyObject* {
     const Spec& spec = kDiagEmbedSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1))));
+    return kept(wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* diag_embed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -318,11 +318,11 @@ constexpr Param kDiagflatSpecParams[] = {
 const Spec kDiagflatSpec{"diagflat", "diagflat(Tensor input, int offset=0) -> Tensor out", kDiagflatSpecParams};
 
 PyObject* diagflat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diagflat", [&]() -> PyObject* {
     const Spec& spec = kDiagflatSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diagflat(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::diagflat(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* diagflat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -340,11 +340,11 @@ constexpr Param kDiffSpecParams[] = {
 const Spec kDiffSpec{"diff", "diff(Tensor input, *, int dim=-1) -> Tensor out", kDiffSpecParams};
 
 PyObject* diff_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diff", [&]() -> PyObject* {
     const Spec& spec = kDiffSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diff(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1))));
+    return kept(wrap(ops::diff(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* diff_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -363,11 +363,11 @@ constexpr Param kDistSpecParams[] = {
 const Spec kDistSpec{"dist", "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out", kDistSpecParams};
 
 PyObject* dist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dist", [&]() -> PyObject* {
     const Spec& spec = kDistSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::dist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(2))));
+    return kept(wrap(ops::dist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(2)))), spec, a);
   });
 }
 PyObject* dist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -384,11 +384,11 @@ constexpr Param kDstackSpecParams[] = {
 const Spec kDstackSpec{"dstack", "dstack(Tensor[] tensors) -> Tensor out", kDstackSpecParams};
 
 PyObject* dstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dstack", [&]() -> PyObject* {
     const Spec& spec = kDstackSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::dstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::dstack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* dstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -405,11 +405,11 @@ constexpr Param kEighBackwardSpecParams[] = {
 const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
 
 PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eigh_backward", [&]() -> PyObject* {
     const Spec& spec = kEighBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -425,11 +425,11 @@ constexpr Param kEmbeddingMaskedSpecParams[] = {
 const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
 
 PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("embedding_masked", [&]() -> PyObject* {
     const Spec& spec = kEmbeddingMaskedSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2)));
+    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -444,11 +444,11 @@ constexpr Param kExclusiveCumprodSpecParams[] = {
 const Spec kExclusiveCumprodSpec{"exclusive_cumprod", "exclusive_cumprod(Tensor input, int dim) -> Tensor out", kExclusiveCumprodSpecParams};
 
 PyObject* exclusive_cumprod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exclusive_cumprod", [&]() -> PyObject* {
     const Spec& spec = kExclusiveCumprodSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* exclusive_cumprod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -463,11 +463,11 @@ constexpr Param kExclusiveProdSpecParams[] = {
 const Spec kExclusiveProdSpec{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", kExclusiveProdSpecParams};
 
 PyObject* exclusive_prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exclusive_prod", [&]() -> PyObject* {
     const Spec& spec = kExclusiveProdSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* exclusive_prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -482,11 +482,11 @@ constexpr Param kExpandAsSpecParams[] = {
 const Spec kExpandAsSpec{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", kExpandAsSpecParams};
 
 PyObject* expand_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expand_as", [&]() -> PyObject* {
     const Spec& spec = kExpandAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* expand_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -505,11 +505,11 @@ constexpr Param kFlattenSpecParams[] = {
 const Spec kFlattenSpec{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", kFlattenSpecParams};
 
 PyObject* flatten_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("flatten", [&]() -> PyObject* {
     const Spec& spec = kFlattenSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* flatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -526,11 +526,11 @@ constexpr Param kFliplrSpecParams[] = {
 const Spec kFliplrSpec{"fliplr", "fliplr(Tensor input) -> Tensor out", kFliplrSpecParams};
 
 PyObject* fliplr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fliplr", [&]() -> PyObject* {
     const Spec& spec = kFliplrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fliplr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::fliplr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* fliplr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -547,11 +547,11 @@ constexpr Param kFlipudSpecParams[] = {
 const Spec kFlipudSpec{"flipud", "flipud(Tensor input) -> Tensor out", kFlipudSpecParams};
 
 PyObject* flipud_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("flipud", [&]() -> PyObject* {
     const Spec& spec = kFlipudSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::flipud(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::flipud(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* flipud_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

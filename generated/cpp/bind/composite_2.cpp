@@ -14,11 +14,11 @@ constexpr Param kGeluSpecParams[] = {
 const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
 
 PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gelu", [&]() -> PyObject* {
     const Spec& spec = kGeluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none")));
+    return kept(wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none"))), spec, a);
   });
 }
 PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -32,11 +32,11 @@ constexpr Param kHstackSpecParams[] = {
 const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
 
 PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hstack", [&]() -> PyObject* {
     const Spec& spec = kHstackSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::hstack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -50,11 +50,11 @@ constexpr Param kImagSpecParams[] = {
 const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
 
 PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("imag", [&]() -> PyObject* {
     const Spec& spec = kImagSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::imag(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::imag(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,11 +71,11 @@ constexpr Param kLinalgDiagonalSpecParams[] = {
 const Spec kLinalgDiagonalSpec{"linalg_diagonal", "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kLinalgDiagonalSpecParams};
 
 PyObject* linalg_diagonal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_diagonal", [&]() -> PyObject* {
     const Spec& spec = kLinalgDiagonalSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1))));
+    return kept(wrap(ops::linalg_diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* linalg_diagonal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -92,11 +92,11 @@ constexpr Param kLinalgSolveBackwardSpecParams[] = {
 const Spec kLinalgSolveBackwardSpec{"linalg_solve_backward", "linalg_solve_backward(Tensor grad, Tensor A, Tensor out, bool left) -> Tensor slope", kLinalgSolveBackwardSpecParams};
 
 PyObject* linalg_solve_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve_backward", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3)));
+    return kept(wrap(ops::linalg_solve_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* linalg_solve_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -113,11 +113,11 @@ constexpr Param kLogcumsumexpBackwardSpecParams[] = {
 const Spec kLogcumsumexpBackwardSpec{"logcumsumexp_backward", "logcumsumexp_backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor slope", kLogcumsumexpBackwardSpecParams};
 
 PyObject* logcumsumexp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logcumsumexp_backward", [&]() -> PyObject* {
     const Spec& spec = kLogcumsumexpBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logcumsumexp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3)));
+    return kept(wrap(ops::logcumsumexp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* logcumsumexp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -131,11 +131,11 @@ constexpr Param kMHSpecParams[] = {
 const Spec kMHSpec{"mH", "mH(Tensor input) -> Tensor out", kMHSpecParams};
 
 PyObject* mH_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mH", [&]() -> PyObject* {
     const Spec& spec = kMHSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mH(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mH(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mH_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -149,11 +149,11 @@ constexpr Param kMTSpecParams[] = {
 const Spec kMTSpec{"mT", "mT(Tensor input) -> Tensor out", kMTSpecParams};
 
 PyObject* mT_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mT", [&]() -> PyObject* {
     const Spec& spec = kMTSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mT(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mT(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mT_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -169,11 +169,11 @@ constexpr Param kMatmulBackwardInputSpecParams[] = {
 const Spec kMatmulBackwardInputSpec{"matmul_backward_input", "matmul_backward_input(Tensor grad, Tensor input, Tensor other) -> Tensor slope", kMatmulBackwardInputSpecParams};
 
 PyObject* matmul_backward_input_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul_backward_input", [&]() -> PyObject* {
     const Spec& spec = kMatmulBackwardInputSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matmul_backward_input(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::matmul_backward_input(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* matmul_backward_input_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -189,11 +189,11 @@ constexpr Param kMatmulBackwardOtherSpecParams[] = {
 const Spec kMatmulBackwardOtherSpec{"matmul_backward_other", "matmul_backward_other(Tensor grad, Tensor input, Tensor other) -> Tensor slope", kMatmulBackwardOtherSpecParams};
 
 PyObject* matmul_backward_other_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul_backward_other", [&]() -> PyObject* {
     const Spec& spec = kMatmulBackwardOtherSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matmul_backward_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::matmul_backward_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* matmul_backward_other_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -208,11 +208,11 @@ constexpr Param kPolygammaSpecParams[] = {
 const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
 
 PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("polygamma", [&]() -> PyObject* {
     const Spec& spec = kPolygammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -226,11 +226,11 @@ constexpr Param kPositiveSpecParams[] = {
 const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
 
 PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("positive", [&]() -> PyObject* {
     const Spec& spec = kPositiveSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::positive(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -248,11 +248,11 @@ constexpr Param kProdOthersSpecParams[] = {
 const Spec kProdOthersSpec{"prod_others", "prod_others(Tensor input, int? dim) -> Tensor out", kProdOthersSpecParams};
 
 PyObject* prod_others_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("prod_others", [&]() -> PyObject* {
     const Spec& spec = kProdOthersSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::prod_others(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1)));
+    return kept(wrap(ops::prod_others(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* prod_others_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -269,11 +269,11 @@ constexpr Param kQrBackwardSpecParams[] = {
 const Spec kQrBackwardSpec{"qr_backward", "qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope", kQrBackwardSpecParams};
 
 PyObject* qr_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("qr_backward", [&]() -> PyObject* {
     const Spec& spec = kQrBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::qr_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::qr_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* qr_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -288,11 +288,11 @@ constexpr Param kReduceLossSpecParams[] = {
 const Spec kReduceLossSpec{"reduce_loss", "reduce_loss(Tensor input, str reduction) -> Tensor out", kReduceLossSpecParams};
 
 PyObject* reduce_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reduce_loss", [&]() -> PyObject* {
     const Spec& spec = kReduceLossSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::reduce_loss(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1)));
+    return kept(wrap(ops::reduce_loss(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
   });
 }
 PyObject* reduce_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -308,11 +308,11 @@ constexpr Param kRepeatBackwardSpecParams[] = {
 const Spec kRepeatBackwardSpec{"repeat_backward", "repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope", kRepeatBackwardSpecParams};
 
 PyObject* repeat_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("repeat_backward", [&]() -> PyObject* {
     const Spec& spec = kRepeatBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::repeat_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2)));
+    return kept(wrap(ops::repeat_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* repeat_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -327,11 +327,11 @@ constexpr Param kReshapeAsSpecParams[] = {
 const Spec kReshapeAsSpec{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", kReshapeAsSpecParams};
 
 PyObject* reshape_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reshape_as", [&]() -> PyObject* {
     const Spec& spec = kReshapeAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* reshape_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -350,11 +350,11 @@ constexpr Param kRot90SpecParams[] = {
 const Spec kRot90Spec{"rot90", "rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out", kRot90SpecParams};
 
 PyObject* rot90_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rot90", [&]() -> PyObject* {
     const Spec& spec = kRot90Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rot90(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_dims(spec, a, 2, Dims{0, 1})));
+    return kept(wrap(ops::rot90(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_dims(spec, a, 2, Dims{0, 1}))), spec, a);
   });
 }
 PyObject* rot90_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -373,11 +373,11 @@ constexpr Param kSgnBackwardSpecParams[] = {
 const Spec kSgnBackwardSpec{"sgn_backward", "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", kSgnBackwardSpecParams};
 
 PyObject* sgn_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn_backward", [&]() -> PyObject* {
     const Spec& spec = kSgnBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -396,11 +396,11 @@ constexpr Param kSvdBackwardSpecParams[] = {
 const Spec kSvdBackwardSpec{"svd_backward", "svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope", kSvdBackwardSpecParams};
 
 PyObject* svd_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("svd_backward", [&]() -> PyObject* {
     const Spec& spec = kSvdBackwardSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::svd_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref()));
+    return kept(wrap(ops::svd_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref())), spec, a);
   });
 }
 PyObject* svd_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -418,11 +418,11 @@ constexpr Param kTieShareSpecParams[] = {
 const Spec kTieShareSpec{"tie_share", "tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope", kTieShareSpecParams};
 
 PyObject* tie_share_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tie_share", [&]() -> PyObject* {
     const Spec& spec = kTieShareSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tie_share(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_bool(spec, a, 4)));
+    return kept(wrap(ops::tie_share(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_bool(spec, a, 4))), spec, a);
   });
 }
 PyObject* tie_share_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -437,11 +437,11 @@ constexpr Param kTileSpecParams[] = {
 const Spec kTileSpec{"tile", "tile(Tensor input, int[] dims) -> Tensor out", kTileSpecParams};
 
 PyObject* tile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tile", [&]() -> PyObject* {
     const Spec& spec = kTileSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tile(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::tile(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* tile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -462,11 +462,11 @@ constexpr Param kVarBackwardSpecParams[] = {
 const Spec kVarBackwardSpec{"var_backward", "var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope", kVarBackwardSpecParams};
 
 PyObject* var_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var_backward", [&]() -> PyObject* {
     const Spec& spec = kVarBackwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::var_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_scalar(spec, a, 3), to_bool(spec, a, 4)));
+    return kept(wrap(ops::var_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_scalar(spec, a, 3), to_bool(spec, a, 4))), spec, a);
   });
 }
 PyObject* var_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -485,11 +485,11 @@ constexpr Param kVectorNormBackwardSpecParams[] = {
 const Spec kVectorNormBackwardSpec{"vector_norm_backward", "vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope", kVectorNormBackwardSpecParams};
 
 PyObject* vector_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vector_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kVectorNormBackwardSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vector_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap(ops::vector_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* vector_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -504,11 +504,11 @@ constexpr Param kViewAsSpecParams[] = {
 const Spec kViewAsSpec{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", kViewAsSpecParams};
 
 PyObject* view_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("view_as", [&]() -> PyObject* {
     const Spec& spec = kViewAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* view_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -525,11 +525,11 @@ constexpr Param kVstackSpecParams[] = {
 const Spec kVstackSpec{"vstack", "vstack(Tensor[] tensors) -> Tensor out", kVstackSpecParams};
 
 PyObject* vstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vstack", [&]() -> PyObject* {
     const Spec& spec = kVstackSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::vstack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

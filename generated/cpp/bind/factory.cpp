@@ -25,7 +25,7 @@ constexpr Param kArange1SpecParams[] = {
 const Spec kArange1Spec{"arange", "arange(Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None) -> Tensor out", kArange1SpecParams};
 
 PyObject* arange_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("arange", [&]() -> PyObject* {
     Slots<6> a;
     if (const Spec& spec = kArangeSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
@@ -52,7 +52,7 @@ constexpr Param kEmptySpecParams[] = {
 const Spec kEmptySpec{"empty", "empty(int[] size, *, dtype? dtype=None) -> Tensor out", kEmptySpecParams};
 
 PyObject* empty_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("empty", [&]() -> PyObject* {
     const Spec& spec = kEmptySpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -75,7 +75,7 @@ constexpr Param kEyeSpecParams[] = {
 const Spec kEyeSpec{"eye", "eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor out", kEyeSpecParams};
 
 PyObject* eye_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eye", [&]() -> PyObject* {
     const Spec& spec = kEyeSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -98,7 +98,7 @@ constexpr Param kFullSpecParams[] = {
 const Spec kFullSpec{"full", "full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", kFullSpecParams};
 
 PyObject* full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("full", [&]() -> PyObject* {
     const Spec& spec = kFullSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -122,7 +122,7 @@ constexpr Param kLinspaceSpecParams[] = {
 const Spec kLinspaceSpec{"linspace", "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor out", kLinspaceSpecParams};
 
 PyObject* linspace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linspace", [&]() -> PyObject* {
     const Spec& spec = kLinspaceSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -147,7 +147,7 @@ constexpr Param kLogspaceSpecParams[] = {
 const Spec kLogspaceSpec{"logspace", "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out", kLogspaceSpecParams};
 
 PyObject* logspace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logspace", [&]() -> PyObject* {
     const Spec& spec = kLogspaceSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -169,7 +169,7 @@ constexpr Param kOnesSpecParams[] = {
 const Spec kOnesSpec{"ones", "ones(int[] size, *, dtype? dtype=None) -> Tensor out", kOnesSpecParams};
 
 PyObject* ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ones", [&]() -> PyObject* {
     const Spec& spec = kOnesSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -193,7 +193,7 @@ constexpr Param kTrilIndicesSpecParams[] = {
 const Spec kTrilIndicesSpec{"tril_indices", "tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTrilIndicesSpecParams};
 
 PyObject* tril_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tril_indices", [&]() -> PyObject* {
     const Spec& spec = kTrilIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -217,7 +217,7 @@ constexpr Param kTriuIndicesSpecParams[] = {
 const Spec kTriuIndicesSpec{"triu_indices", "triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTriuIndicesSpecParams};
 
 PyObject* triu_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triu_indices", [&]() -> PyObject* {
     const Spec& spec = kTriuIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -239,7 +239,7 @@ constexpr Param kZerosSpecParams[] = {
 const Spec kZerosSpec{"zeros", "zeros(int[] size, *, dtype? dtype=None) -> Tensor out", kZerosSpecParams};
 
 PyObject* zeros_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zeros", [&]() -> PyObject* {
     const Spec& spec = kZerosSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);

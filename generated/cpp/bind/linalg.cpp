@@ -17,11 +17,11 @@ constexpr Param kAddbmmSpecParams[] = {
 const Spec kAddbmmSpec{"addbmm", "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddbmmSpecParams};
 
 PyObject* addbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addbmm", [&]() -> PyObject* {
     const Spec& spec = kAddbmmSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -42,11 +42,11 @@ constexpr Param kAddmmSpecParams[] = {
 const Spec kAddmmSpec{"addmm", "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmmSpecParams};
 
 PyObject* addmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmm", [&]() -> PyObject* {
     const Spec& spec = kAddmmSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -67,11 +67,11 @@ constexpr Param kAddmvSpecParams[] = {
 const Spec kAddmvSpec{"addmv", "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmvSpecParams};
 
 PyObject* addmv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmv", [&]() -> PyObject* {
     const Spec& spec = kAddmvSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -92,11 +92,11 @@ constexpr Param kAddrSpecParams[] = {
 const Spec kAddrSpec{"addr", "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddrSpecParams};
 
 PyObject* addr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addr", [&]() -> PyObject* {
     const Spec& spec = kAddrSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -117,11 +117,11 @@ constexpr Param kBaddbmmSpecParams[] = {
 const Spec kBaddbmmSpec{"baddbmm", "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kBaddbmmSpecParams};
 
 PyObject* baddbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("baddbmm", [&]() -> PyObject* {
     const Spec& spec = kBaddbmmSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* baddbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -139,11 +139,11 @@ constexpr Param kBmmSpecParams[] = {
 const Spec kBmmSpec{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", kBmmSpecParams};
 
 PyObject* bmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bmm", [&]() -> PyObject* {
     const Spec& spec = kBmmSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -162,11 +162,11 @@ constexpr Param kCdistSpecParams[] = {
 const Spec kCdistSpec{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", kCdistSpecParams};
 
 PyObject* cdist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cdist", [&]() -> PyObject* {
     const Spec& spec = kCdistSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0)));
+    return kept(wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0))), spec, a);
   });
 }
 PyObject* cdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -180,11 +180,11 @@ constexpr Param kCholeskyLowerSpecParams[] = {
 const Spec kCholeskyLowerSpec{"cholesky_lower", "cholesky_lower(Tensor input) -> Tensor out", kCholeskyLowerSpecParams};
 
 PyObject* cholesky_lower_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_lower", [&]() -> PyObject* {
     const Spec& spec = kCholeskyLowerSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cholesky_lower_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -199,11 +199,11 @@ constexpr Param kCholeskySymmetricSpecParams[] = {
 const Spec kCholeskySymmetricSpec{"cholesky_symmetric", "cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out", kCholeskySymmetricSpecParams};
 
 PyObject* cholesky_symmetric_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_symmetric", [&]() -> PyObject* {
     const Spec& spec = kCholeskySymmetricSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_symmetric_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -217,11 +217,11 @@ constexpr Param kCorrcoefSpecParams[] = {
 const Spec kCorrcoefSpec{"corrcoef", "corrcoef(Tensor input) -> Tensor out", kCorrcoefSpecParams};
 
 PyObject* corrcoef_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("corrcoef", [&]() -> PyObject* {
     const Spec& spec = kCorrcoefSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::corrcoef(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::corrcoef(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* corrcoef_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -239,11 +239,11 @@ constexpr Param kCovSpecParams[] = {
 const Spec kCovSpec{"cov", "cov(Tensor input, *, int correction=1) -> Tensor out", kCovSpecParams};
 
 PyObject* cov_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cov", [&]() -> PyObject* {
     const Spec& spec = kCovSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cov(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1))));
+    return kept(wrap(ops::cov(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)))), spec, a);
   });
 }
 PyObject* cov_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -260,11 +260,11 @@ constexpr Param kDetSpecParams[] = {
 const Spec kDetSpec{"det", "det(Tensor A) -> Tensor out", kDetSpecParams};
 
 PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("det", [&]() -> PyObject* {
     const Spec& spec = kDetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::det(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::det(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* det_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -279,11 +279,11 @@ constexpr Param kDotSpecParams[] = {
 const Spec kDotSpec{"dot", "dot(Tensor input, Tensor tensor) -> Tensor out", kDotSpecParams};
 
 PyObject* dot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dot", [&]() -> PyObject* {
     const Spec& spec = kDotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* dot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -301,11 +301,11 @@ constexpr Param kInnerSpecParams[] = {
 const Spec kInnerSpec{"inner", "inner(Tensor input, Tensor other) -> Tensor out", kInnerSpecParams};
 
 PyObject* inner_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inner", [&]() -> PyObject* {
     const Spec& spec = kInnerSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* inner_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -322,11 +322,11 @@ constexpr Param kInvSpecParams[] = {
 const Spec kInvSpec{"inv", "inv(Tensor A) -> Tensor out", kInvSpecParams};
 
 PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv", [&]() -> PyObject* {
     const Spec& spec = kInvSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::inv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::inv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -342,11 +342,11 @@ constexpr const char* kInvExResultFields[] = {"inverse", "info"};
 const ResultType kInvExResult{"inv_ex", kInvExResultFields};
 
 PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv_ex", [&]() -> PyObject* {
     const Spec& spec = kInvExSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -361,11 +361,11 @@ constexpr Param kKronSpecParams[] = {
 const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
 
 PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kron", [&]() -> PyObject* {
     const Spec& spec = kKronSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -383,11 +383,11 @@ constexpr Param kLinalgCholeskySpecParams[] = {
 const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
 
 PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_cholesky", [&]() -> PyObject* {
     const Spec& spec = kLinalgCholeskySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -403,11 +403,11 @@ constexpr Param kLinalgCrossSpecParams[] = {
 const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
 
 PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_cross", [&]() -> PyObject* {
     const Spec& spec = kLinalgCrossSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -424,11 +424,11 @@ constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"
 const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
 
 PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eigh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEighSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+    return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
 PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -443,11 +443,11 @@ constexpr Param kLinalgEigvalshSpecParams[] = {
 const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
 
 PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eigvalsh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigvalshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+    return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
 PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -464,11 +464,11 @@ constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
 const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
 
 PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_qr", [&]() -> PyObject* {
     const Spec& spec = kLinalgQrSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced")));
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
   });
 }
 PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -484,11 +484,11 @@ constexpr Param kLinalgSolveSpecParams[] = {
 const Spec kLinalgSolveSpec{"linalg_solve", "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", kLinalgSolveSpecParams};
 
 PyObject* linalg_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true)));
+    return kept(wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true))), spec, a);
   });
 }
 PyObject* linalg_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -505,11 +505,11 @@ constexpr const char* kLinalgSvdResultFields[] = {"U", "S", "Vh"};
 const ResultType kLinalgSvdResult{"linalg_svd", kLinalgSvdResultFields};
 
 PyObject* linalg_svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svd", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* linalg_svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -523,11 +523,11 @@ constexpr Param kLinalgSvdvalsSpecParams[] = {
 const Spec kLinalgSvdvalsSpec{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", kLinalgSvdvalsSpecParams};
 
 PyObject* linalg_svdvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svdvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdvalsSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* linalg_svdvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -543,11 +543,11 @@ constexpr Param kLinearSpecParams[] = {
 const Spec kLinearSpec{"linear", "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out", kLinearSpecParams};
 
 PyObject* linear_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linear", [&]() -> PyObject* {
     const Spec& spec = kLinearSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* linear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -561,11 +561,11 @@ constexpr Param kLogdetSpecParams[] = {
 const Spec kLogdetSpec{"logdet", "logdet(Tensor A) -> Tensor out", kLogdetSpecParams};
 
 PyObject* logdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logdet", [&]() -> PyObject* {
     const Spec& spec = kLogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -583,11 +583,11 @@ constexpr Param kMatmulSpecParams[] = {
 const Spec kMatmulSpec{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", kMatmulSpecParams};
 
 PyObject* matmul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     const Spec& spec = kMatmulSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* matmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -607,11 +607,11 @@ constexpr Param kMatrixNormSpecParams[] = {
 const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out", kMatrixNormSpecParams};
 
 PyObject* matrix_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matrix_norm", [&]() -> PyObject* {
     const Spec& spec = kMatrixNormSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* matrix_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -626,11 +626,11 @@ constexpr Param kMmSpecParams[] = {
 const Spec kMmSpec{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", kMmSpecParams};
 
 PyObject* mm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mm", [&]() -> PyObject* {
     const Spec& spec = kMmSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -648,11 +648,11 @@ constexpr Param kMvSpecParams[] = {
 const Spec kMvSpec{"mv", "mv(Tensor input, Tensor vec) -> Tensor out", kMvSpecParams};
 
 PyObject* mv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mv", [&]() -> PyObject* {
     const Spec& spec = kMvSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -670,11 +670,11 @@ constexpr Param kOuterSpecParams[] = {
 const Spec kOuterSpec{"outer", "outer(Tensor input, Tensor vec2) -> Tensor out", kOuterSpecParams};
 
 PyObject* outer_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("outer", [&]() -> PyObject* {
     const Spec& spec = kOuterSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* outer_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -691,11 +691,11 @@ constexpr Param kPinvSpecParams[] = {
 const Spec kPinvSpec{"pinv", "pinv(Tensor A) -> Tensor out", kPinvSpecParams};
 
 PyObject* pinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pinv", [&]() -> PyObject* {
     const Spec& spec = kPinvSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pinv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* pinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -711,11 +711,11 @@ constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
 const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
 
 PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slogdet", [&]() -> PyObject* {
     const Spec& spec = kSlogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -729,11 +729,11 @@ constexpr Param kTraceSpecParams[] = {
 const Spec kTraceSpec{"trace", "trace(Tensor input) -> Tensor out", kTraceSpecParams};
 
 PyObject* trace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trace", [&]() -> PyObject* {
     const Spec& spec = kTraceSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::trace(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::trace(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -751,11 +751,11 @@ constexpr Param kVdotSpecParams[] = {
 const Spec kVdotSpec{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", kVdotSpecParams};
 
 PyObject* vdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vdot", [&]() -> PyObject* {
     const Spec& spec = kVdotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* vdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -774,11 +774,11 @@ constexpr Param kVecdotSpecParams[] = {
 const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
 
 PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vecdot", [&]() -> PyObject* {
     const Spec& spec = kVecdotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -786,10 +786,10 @@ PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::matmul(a.value, b.value));
+    return kept(wrap(ops::matmul(a.value, b.value)), left, right);
   });
 }
 

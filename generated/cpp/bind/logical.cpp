@@ -15,12 +15,12 @@ constexpr Param kBitwiseAndSpecParams[] = {
 const Spec kBitwiseAndSpec{"bitwise_and", "bitwise_and(Tensor input, Tensor other) -> Tensor out", kBitwiseAndSpecParams};
 
 PyObject* bitwise_and_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     const Spec& spec = kBitwiseAndSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_and_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_and_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -39,12 +39,12 @@ constexpr Param kBitwiseLeftShiftSpecParams[] = {
 const Spec kBitwiseLeftShiftSpec{"bitwise_left_shift", "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseLeftShiftSpecParams};
 
 PyObject* bitwise_left_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     const Spec& spec = kBitwiseLeftShiftSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_left_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_left_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_left_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_left_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -62,12 +62,12 @@ constexpr Param kBitwiseNotSpecParams[] = {
 const Spec kBitwiseNotSpec{"bitwise_not", "bitwise_not(Tensor input) -> Tensor out", kBitwiseNotSpecParams};
 
 PyObject* bitwise_not_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_not", [&]() -> PyObject* {
     const Spec& spec = kBitwiseNotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::bitwise_not_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::bitwise_not(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bitwise_not(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bitwise_not_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -86,12 +86,12 @@ constexpr Param kBitwiseOrSpecParams[] = {
 const Spec kBitwiseOrSpec{"bitwise_or", "bitwise_or(Tensor input, Tensor other) -> Tensor out", kBitwiseOrSpecParams};
 
 PyObject* bitwise_or_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     const Spec& spec = kBitwiseOrSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_or_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_or_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -110,12 +110,12 @@ constexpr Param kBitwiseRightShiftSpecParams[] = {
 const Spec kBitwiseRightShiftSpec{"bitwise_right_shift", "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseRightShiftSpecParams};
 
 PyObject* bitwise_right_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     const Spec& spec = kBitwiseRightShiftSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_right_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_right_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_right_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_right_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -134,12 +134,12 @@ constexpr Param kBitwiseXorSpecParams[] = {
 const Spec kBitwiseXorSpec{"bitwise_xor", "bitwise_xor(Tensor input, Tensor other) -> Tensor out", kBitwiseXorSpecParams};
 
 PyObject* bitwise_xor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     const Spec& spec = kBitwiseXorSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_xor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_xor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -158,12 +158,12 @@ constexpr Param kLogicalAndSpecParams[] = {
 const Spec kLogicalAndSpec{"logical_and", "logical_and(Tensor input, Tensor other) -> Tensor out", kLogicalAndSpecParams};
 
 PyObject* logical_and_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_and", [&]() -> PyObject* {
     const Spec& spec = kLogicalAndSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_and_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_and_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -181,12 +181,12 @@ constexpr Param kLogicalNotSpecParams[] = {
 const Spec kLogicalNotSpec{"logical_not", "logical_not(Tensor input) -> Tensor out", kLogicalNotSpecParams};
 
 PyObject* logical_not_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_not", [&]() -> PyObject* {
     const Spec& spec = kLogicalNotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::logical_not_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::logical_not(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logical_not(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logical_not_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -205,12 +205,12 @@ constexpr Param kLogicalOrSpecParams[] = {
 const Spec kLogicalOrSpec{"logical_or", "logical_or(Tensor input, Tensor other) -> Tensor out", kLogicalOrSpecParams};
 
 PyObject* logical_or_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_or", [&]() -> PyObject* {
     const Spec& spec = kLogicalOrSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_or_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_or_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -229,12 +229,12 @@ constexpr Param kLogicalXorSpecParams[] = {
 const Spec kLogicalXorSpec{"logical_xor", "logical_xor(Tensor input, Tensor other) -> Tensor out", kLogicalXorSpecParams};
 
 PyObject* logical_xor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_xor", [&]() -> PyObject* {
     const Spec& spec = kLogicalXorSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_xor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_xor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -245,48 +245,48 @@ PyObject* logical_xor_method(PyObject* self, PyObject* const* args, Py_ssize_t n
 }
 
 PyObject* bitwise_and_operator_and(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_and(a.value, b.value));
+    return kept(wrap(ops::bitwise_and(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_left_shift_operator_lshift(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_left_shift(a.value, b.value));
+    return kept(wrap(ops::bitwise_left_shift(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_not_operator_invert(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::bitwise_not(tensor_of(self)));
+  return guarded("bitwise_not", [&]() -> PyObject* {
+    return kept(wrap(ops::bitwise_not(tensor_of(self))), self);
   });
 }
 
 PyObject* bitwise_or_operator_or(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_or(a.value, b.value));
+    return kept(wrap(ops::bitwise_or(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_right_shift_operator_rshift(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_right_shift(a.value, b.value));
+    return kept(wrap(ops::bitwise_right_shift(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_xor_operator_xor(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_xor(a.value, b.value));
+    return kept(wrap(ops::bitwise_xor(a.value, b.value)), left, right);
   });
 }
 

@@ -16,11 +16,11 @@ constexpr Param kArgsortSpecParams[] = {
 const Spec kArgsortSpec{"argsort", "argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor<i64> out", kArgsortSpecParams};
 
 PyObject* argsort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("argsort", [&]() -> PyObject* {
     const Spec& spec = kArgsortSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::argsort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::argsort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* argsort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -37,11 +37,11 @@ constexpr Param kMsortSpecParams[] = {
 const Spec kMsortSpec{"msort", "msort(Tensor input) -> Tensor out", kMsortSpecParams};
 
 PyObject* msort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("msort", [&]() -> PyObject* {
     const Spec& spec = kMsortSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::msort(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::msort(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* msort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -63,11 +63,11 @@ constexpr const char* kSortResultFields[] = {"values", "indices"};
 const ResultType kSortResult{"sort", kSortResultFields};
 
 PyObject* sort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sort", [&]() -> PyObject* {
     const Spec& spec = kSortSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kSortResult, ops::sort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false)));
+    return kept(wrap_named(kSortResult, ops::sort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* sort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -90,11 +90,11 @@ constexpr const char* kTopkResultFields[] = {"values", "indices"};
 const ResultType kTopkResult{"topk", kTopkResultFields};
 
 PyObject* topk_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("topk", [&]() -> PyObject* {
     const Spec& spec = kTopkSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kTopkResult, ops::topk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, true), to_bool(spec, a, 4, true)));
+    return kept(wrap_named(kTopkResult, ops::topk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, true), to_bool(spec, a, 4, true))), spec, a);
   });
 }
 PyObject* topk_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -14,12 +14,12 @@ constexpr Param kAbsSpecParams[] = {
 const Spec kAbsSpec{"abs", "abs(Tensor input) -> Tensor out", kAbsSpecParams};
 
 PyObject* abs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     const Spec& spec = kAbsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::abs_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::abs(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::abs(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* abs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* abs_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return abs_call(self, args, nargs, kwnames);
 }
 PyObject* abs_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAbsSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -47,12 +47,12 @@ constexpr Param kAcosSpecParams[] = {
 const Spec kAcosSpec{"acos", "acos(Tensor input) -> Tensor out", kAcosSpecParams};
 
 PyObject* acos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     const Spec& spec = kAcosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -62,7 +62,7 @@ PyObject* acos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return acos_call(self, args, nargs, kwnames);
 }
 PyObject* acos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -80,12 +80,12 @@ constexpr Param kAcoshSpecParams[] = {
 const Spec kAcoshSpec{"acosh", "acosh(Tensor input) -> Tensor out", kAcoshSpecParams};
 
 PyObject* acosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     const Spec& spec = kAcoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -95,7 +95,7 @@ PyObject* acosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return acosh_call(self, args, nargs, kwnames);
 }
 PyObject* acosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -113,12 +113,12 @@ constexpr Param kAsinSpecParams[] = {
 const Spec kAsinSpec{"asin", "asin(Tensor input) -> Tensor out", kAsinSpecParams};
 
 PyObject* asin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     const Spec& spec = kAsinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asin(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asin(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -128,7 +128,7 @@ PyObject* asin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return asin_call(self, args, nargs, kwnames);
 }
 PyObject* asin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -146,12 +146,12 @@ constexpr Param kAsinhSpecParams[] = {
 const Spec kAsinhSpec{"asinh", "asinh(Tensor input) -> Tensor out", kAsinhSpecParams};
 
 PyObject* asinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     const Spec& spec = kAsinhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asinh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asinh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -161,7 +161,7 @@ PyObject* asinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return asinh_call(self, args, nargs, kwnames);
 }
 PyObject* asinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -179,12 +179,12 @@ constexpr Param kAtanSpecParams[] = {
 const Spec kAtanSpec{"atan", "atan(Tensor input) -> Tensor out", kAtanSpecParams};
 
 PyObject* atan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     const Spec& spec = kAtanSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -194,7 +194,7 @@ PyObject* atan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return atan_call(self, args, nargs, kwnames);
 }
 PyObject* atan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -212,12 +212,12 @@ constexpr Param kAtanhSpecParams[] = {
 const Spec kAtanhSpec{"atanh", "atanh(Tensor input) -> Tensor out", kAtanhSpecParams};
 
 PyObject* atanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     const Spec& spec = kAtanhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -227,7 +227,7 @@ PyObject* atanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return atanh_call(self, args, nargs, kwnames);
 }
 PyObject* atanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -245,12 +245,12 @@ constexpr Param kCeilSpecParams[] = {
 const Spec kCeilSpec{"ceil", "ceil(Tensor input) -> Tensor out", kCeilSpecParams};
 
 PyObject* ceil_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     const Spec& spec = kCeilSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::ceil_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::ceil(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ceil(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ceil_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -260,7 +260,7 @@ PyObject* ceil_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return ceil_call(self, args, nargs, kwnames);
 }
 PyObject* ceil_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCeilSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -278,11 +278,11 @@ constexpr Param kCeluSpecParams[] = {
 const Spec kCeluSpec{"celu", "celu(Tensor input, float alpha=1.0) -> Tensor out", kCeluSpecParams};
 
 PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("celu", [&]() -> PyObject* {
     const Spec& spec = kCeluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* celu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -296,11 +296,11 @@ constexpr Param kConjSpecParams[] = {
 const Spec kConjSpec{"conj", "conj(Tensor input) -> Tensor out", kConjSpecParams};
 
 PyObject* conj_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conj", [&]() -> PyObject* {
     const Spec& spec = kConjSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conj(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::conj(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* conj_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -318,12 +318,12 @@ constexpr Param kCosSpecParams[] = {
 const Spec kCosSpec{"cos", "cos(Tensor input) -> Tensor out", kCosSpecParams};
 
 PyObject* cos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     const Spec& spec = kCosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -333,7 +333,7 @@ PyObject* cos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return cos_call(self, args, nargs, kwnames);
 }
 PyObject* cos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -351,12 +351,12 @@ constexpr Param kCoshSpecParams[] = {
 const Spec kCoshSpec{"cosh", "cosh(Tensor input) -> Tensor out", kCoshSpecParams};
 
 PyObject* cosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     const Spec& spec = kCoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -366,7 +366,7 @@ PyObject* cosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return cosh_call(self, args, nargs, kwnames);
 }
 PyObject* cosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -384,12 +384,12 @@ constexpr Param kDeg2radSpecParams[] = {
 const Spec kDeg2radSpec{"deg2rad", "deg2rad(Tensor input) -> Tensor out", kDeg2radSpecParams};
 
 PyObject* deg2rad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     const Spec& spec = kDeg2radSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::deg2rad_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::deg2rad(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::deg2rad(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* deg2rad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -399,7 +399,7 @@ PyObject* deg2rad_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return deg2rad_call(self, args, nargs, kwnames);
 }
 PyObject* deg2rad_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDeg2radSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -417,12 +417,12 @@ constexpr Param kDigammaSpecParams[] = {
 const Spec kDigammaSpec{"digamma", "digamma(Tensor input) -> Tensor out", kDigammaSpecParams};
 
 PyObject* digamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     const Spec& spec = kDigammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::digamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::digamma(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::digamma(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* digamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -432,7 +432,7 @@ PyObject* digamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return digamma_call(self, args, nargs, kwnames);
 }
 PyObject* digamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDigammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -450,11 +450,11 @@ constexpr Param kEluSpecParams[] = {
 const Spec kEluSpec{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", kEluSpecParams};
 
 PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("elu", [&]() -> PyObject* {
     const Spec& spec = kEluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* elu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -468,11 +468,11 @@ constexpr Param kEntrSpecParams[] = {
 const Spec kEntrSpec{"entr", "entr(Tensor input) -> Tensor out", kEntrSpecParams};
 
 PyObject* entr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("entr", [&]() -> PyObject* {
     const Spec& spec = kEntrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::entr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::entr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* entr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -487,12 +487,12 @@ constexpr Param kErfSpecParams[] = {
 const Spec kErfSpec{"erf", "erf(Tensor input) -> Tensor out", kErfSpecParams};
 
 PyObject* erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     const Spec& spec = kErfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -502,7 +502,7 @@ PyObject* erf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return erf_call(self, args, nargs, kwnames);
 }
 PyObject* erf_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -520,12 +520,12 @@ constexpr Param kErfcSpecParams[] = {
 const Spec kErfcSpec{"erfc", "erfc(Tensor input) -> Tensor out", kErfcSpecParams};
 
 PyObject* erfc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     const Spec& spec = kErfcSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -535,7 +535,7 @@ PyObject* erfc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return erfc_call(self, args, nargs, kwnames);
 }
 PyObject* erfc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfcSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -553,12 +553,12 @@ constexpr Param kErfinvSpecParams[] = {
 const Spec kErfinvSpec{"erfinv", "erfinv(Tensor input) -> Tensor out", kErfinvSpecParams};
 
 PyObject* erfinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     const Spec& spec = kErfinvSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfinv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfinv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfinv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -568,7 +568,7 @@ PyObject* erfinv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return erfinv_call(self, args, nargs, kwnames);
 }
 PyObject* erfinv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfinvSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -586,12 +586,12 @@ constexpr Param kExpSpecParams[] = {
 const Spec kExpSpec{"exp", "exp(Tensor input) -> Tensor out", kExpSpecParams};
 
 PyObject* exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     const Spec& spec = kExpSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -601,7 +601,7 @@ PyObject* exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return exp_call(self, args, nargs, kwnames);
 }
 PyObject* exp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExpSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -619,12 +619,12 @@ constexpr Param kExp2SpecParams[] = {
 const Spec kExp2Spec{"exp2", "exp2(Tensor input) -> Tensor out", kExp2SpecParams};
 
 PyObject* exp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     const Spec& spec = kExp2Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp2(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp2(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -634,7 +634,7 @@ PyObject* exp2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return exp2_call(self, args, nargs, kwnames);
 }
 PyObject* exp2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExp2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -652,12 +652,12 @@ constexpr Param kExpm1SpecParams[] = {
 const Spec kExpm1Spec{"expm1", "expm1(Tensor input) -> Tensor out", kExpm1SpecParams};
 
 PyObject* expm1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expm1", [&]() -> PyObject* {
     const Spec& spec = kExpm1Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::expm1_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::expm1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::expm1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* expm1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -667,7 +667,7 @@ PyObject* expm1_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return expm1_call(self, args, nargs, kwnames);
 }
 PyObject* expm1_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expm1", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExpm1Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -685,12 +685,12 @@ constexpr Param kFloorSpecParams[] = {
 const Spec kFloorSpec{"floor", "floor(Tensor input) -> Tensor out", kFloorSpecParams};
 
 PyObject* floor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor", [&]() -> PyObject* {
     const Spec& spec = kFloorSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::floor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::floor(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::floor(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* floor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -700,7 +700,7 @@ PyObject* floor_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return floor_call(self, args, nargs, kwnames);
 }
 PyObject* floor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kFloorSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -718,12 +718,12 @@ constexpr Param kFracSpecParams[] = {
 const Spec kFracSpec{"frac", "frac(Tensor input) -> Tensor out", kFracSpecParams};
 
 PyObject* frac_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("frac", [&]() -> PyObject* {
     const Spec& spec = kFracSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::frac_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::frac(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::frac(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* frac_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -733,7 +733,7 @@ PyObject* frac_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return frac_call(self, args, nargs, kwnames);
 }
 PyObject* frac_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("frac", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kFracSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -750,11 +750,11 @@ constexpr Param kGeluErfSpecParams[] = {
 const Spec kGeluErfSpec{"gelu_erf", "gelu_erf(Tensor input) -> Tensor out", kGeluErfSpecParams};
 
 PyObject* gelu_erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gelu_erf", [&]() -> PyObject* {
     const Spec& spec = kGeluErfSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* gelu_erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -768,11 +768,11 @@ constexpr Param kGeluTanhSpecParams[] = {
 const Spec kGeluTanhSpec{"gelu_tanh", "gelu_tanh(Tensor input) -> Tensor out", kGeluTanhSpecParams};
 
 PyObject* gelu_tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gelu_tanh", [&]() -> PyObject* {
     const Spec& spec = kGeluTanhSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* gelu_tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -787,11 +787,11 @@ constexpr Param kHardshrinkSpecParams[] = {
 const Spec kHardshrinkSpec{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", kHardshrinkSpecParams};
 
 PyObject* hardshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardshrink", [&]() -> PyObject* {
     const Spec& spec = kHardshrinkSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+    return kept(wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5))), spec, a);
   });
 }
 PyObject* hardshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -805,11 +805,11 @@ constexpr Param kHardsigmoidSpecParams[] = {
 const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
 
 PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardsigmoid", [&]() -> PyObject* {
     const Spec& spec = kHardsigmoidSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -823,11 +823,11 @@ constexpr Param kHardswishSpecParams[] = {
 const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
 
 PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardswish", [&]() -> PyObject* {
     const Spec& spec = kHardswishSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardswish(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::hardswish(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -843,11 +843,11 @@ constexpr Param kHardtanhSpecParams[] = {
 const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
 
 PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardtanh", [&]() -> PyObject* {
     const Spec& spec = kHardtanhSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0)));
+    return kept(wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0))), spec, a);
   });
 }
 PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -862,12 +862,12 @@ constexpr Param kI0SpecParams[] = {
 const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
 
 PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0", [&]() -> PyObject* {
     const Spec& spec = kI0Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::i0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -877,7 +877,7 @@ PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return i0_call(self, args, nargs, kwnames);
 }
 PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kI0Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -894,11 +894,11 @@ constexpr Param kI0eSpecParams[] = {
 const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
 
 PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0e", [&]() -> PyObject* {
     const Spec& spec = kI0eSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i0e(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i0e(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -912,11 +912,11 @@ constexpr Param kI1SpecParams[] = {
 const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
 
 PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i1", [&]() -> PyObject* {
     const Spec& spec = kI1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -930,11 +930,11 @@ constexpr Param kI1eSpecParams[] = {
 const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
 
 PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i1e", [&]() -> PyObject* {
     const Spec& spec = kI1eSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1e(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i1e(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -949,11 +949,11 @@ constexpr Param kLeakyReluSpecParams[] = {
 const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
 
 PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("leaky_relu", [&]() -> PyObject* {
     const Spec& spec = kLeakyReluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01)));
+    return kept(wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01))), spec, a);
   });
 }
 PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -968,12 +968,12 @@ constexpr Param kLgammaSpecParams[] = {
 const Spec kLgammaSpec{"lgamma", "lgamma(Tensor input) -> Tensor out", kLgammaSpecParams};
 
 PyObject* lgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lgamma", [&]() -> PyObject* {
     const Spec& spec = kLgammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::lgamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::lgamma(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::lgamma(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* lgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -983,7 +983,7 @@ PyObject* lgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return lgamma_call(self, args, nargs, kwnames);
 }
 PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lgamma", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -994,8 +994,8 @@ PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 
 PyObject* abs_operator_abs(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::abs(tensor_of(self)));
+  return guarded("abs", [&]() -> PyObject* {
+    return kept(wrap(ops::abs(tensor_of(self))), self);
   });
 }
 

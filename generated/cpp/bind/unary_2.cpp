@@ -14,12 +14,12 @@ constexpr Param kLogSpecParams[] = {
 const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
 
 PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log", [&]() -> PyObject* {
     const Spec& spec = kLogSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return log_call(self, args, nargs, kwnames);
 }
 PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLogSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -47,12 +47,12 @@ constexpr Param kLog10SpecParams[] = {
 const Spec kLog10Spec{"log10", "log10(Tensor input) -> Tensor out", kLog10SpecParams};
 
 PyObject* log10_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log10", [&]() -> PyObject* {
     const Spec& spec = kLog10Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log10_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log10(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log10(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log10_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -62,7 +62,7 @@ PyObject* log10_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return log10_call(self, args, nargs, kwnames);
 }
 PyObject* log10_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log10", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog10Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -80,12 +80,12 @@ constexpr Param kLog1pSpecParams[] = {
 const Spec kLog1pSpec{"log1p", "log1p(Tensor input) -> Tensor out", kLog1pSpecParams};
 
 PyObject* log1p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log1p", [&]() -> PyObject* {
     const Spec& spec = kLog1pSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log1p_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log1p(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log1p(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log1p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -95,7 +95,7 @@ PyObject* log1p_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return log1p_call(self, args, nargs, kwnames);
 }
 PyObject* log1p_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log1p", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog1pSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -113,12 +113,12 @@ constexpr Param kLog2SpecParams[] = {
 const Spec kLog2Spec{"log2", "log2(Tensor input) -> Tensor out", kLog2SpecParams};
 
 PyObject* log2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log2", [&]() -> PyObject* {
     const Spec& spec = kLog2Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log2(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log2(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -128,7 +128,7 @@ PyObject* log2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return log2_call(self, args, nargs, kwnames);
 }
 PyObject* log2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log2", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -145,11 +145,11 @@ constexpr Param kLogNdtrSpecParams[] = {
 const Spec kLogNdtrSpec{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", kLogNdtrSpecParams};
 
 PyObject* log_ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log_ndtr", [&]() -> PyObject* {
     const Spec& spec = kLogNdtrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log_ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -165,12 +165,12 @@ constexpr Param kLogitSpecParams[] = {
 const Spec kLogitSpec{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", kLogitSpecParams};
 
 PyObject* logit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logit", [&]() -> PyObject* {
     const Spec& spec = kLogitSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logit_out(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_tensor(spec, a, 2)));
-    return wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1)));
+    return kept(wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1))), spec, a);
   });
 }
 PyObject* logit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -187,11 +187,11 @@ constexpr Param kLogsigmoidSpecParams[] = {
 const Spec kLogsigmoidSpec{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", kLogsigmoidSpecParams};
 
 PyObject* logsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logsigmoid", [&]() -> PyObject* {
     const Spec& spec = kLogsigmoidSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -205,11 +205,11 @@ constexpr Param kMishSpecParams[] = {
 const Spec kMishSpec{"mish", "mish(Tensor input) -> Tensor out", kMishSpecParams};
 
 PyObject* mish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mish", [&]() -> PyObject* {
     const Spec& spec = kMishSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mish(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mish(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -223,11 +223,11 @@ constexpr Param kNdtrSpecParams[] = {
 const Spec kNdtrSpec{"ndtr", "ndtr(Tensor input) -> Tensor out", kNdtrSpecParams};
 
 PyObject* ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ndtr", [&]() -> PyObject* {
     const Spec& spec = kNdtrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ndtr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ndtr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -242,12 +242,12 @@ constexpr Param kNegSpecParams[] = {
 const Spec kNegSpec{"neg", "neg(Tensor input) -> Tensor out", kNegSpecParams};
 
 PyObject* neg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("neg", [&]() -> PyObject* {
     const Spec& spec = kNegSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::neg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::neg(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::neg(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* neg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -257,7 +257,7 @@ PyObject* neg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return neg_call(self, args, nargs, kwnames);
 }
 PyObject* neg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("neg", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kNegSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -275,11 +275,11 @@ constexpr Param kPolygammaOfSpecParams[] = {
 const Spec kPolygammaOfSpec{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", kPolygammaOfSpecParams};
 
 PyObject* polygamma_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("polygamma_of", [&]() -> PyObject* {
     const Spec& spec = kPolygammaOfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* polygamma_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -294,12 +294,12 @@ constexpr Param kRad2degSpecParams[] = {
 const Spec kRad2degSpec{"rad2deg", "rad2deg(Tensor input) -> Tensor out", kRad2degSpecParams};
 
 PyObject* rad2deg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rad2deg", [&]() -> PyObject* {
     const Spec& spec = kRad2degSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::rad2deg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::rad2deg(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::rad2deg(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* rad2deg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -309,7 +309,7 @@ PyObject* rad2deg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return rad2deg_call(self, args, nargs, kwnames);
 }
 PyObject* rad2deg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rad2deg", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRad2degSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -327,12 +327,12 @@ constexpr Param kReciprocalSpecParams[] = {
 const Spec kReciprocalSpec{"reciprocal", "reciprocal(Tensor input) -> Tensor out", kReciprocalSpecParams};
 
 PyObject* reciprocal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reciprocal", [&]() -> PyObject* {
     const Spec& spec = kReciprocalSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::reciprocal_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::reciprocal(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::reciprocal(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* reciprocal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -342,7 +342,7 @@ PyObject* reciprocal_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return reciprocal_call(self, args, nargs, kwnames);
 }
 PyObject* reciprocal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reciprocal", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kReciprocalSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -359,11 +359,11 @@ constexpr Param kReluSpecParams[] = {
 const Spec kReluSpec{"relu", "relu(Tensor input) -> Tensor out", kReluSpecParams};
 
 PyObject* relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu", [&]() -> PyObject* {
     const Spec& spec = kReluSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::relu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::relu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -373,7 +373,7 @@ PyObject* relu_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return relu_call(self, args, nargs, kwnames);
 }
 PyObject* relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu", [&]() -> PyObject* {
     Slots<1> a;
     const Spec& spec = kReluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -390,11 +390,11 @@ constexpr Param kRelu6SpecParams[] = {
 const Spec kRelu6Spec{"relu6", "relu6(Tensor input) -> Tensor out", kRelu6SpecParams};
 
 PyObject* relu6_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu6", [&]() -> PyObject* {
     const Spec& spec = kRelu6Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::relu6(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::relu6(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* relu6_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -409,12 +409,12 @@ constexpr Param kRoundSpecParams[] = {
 const Spec kRoundSpec{"round", "round(Tensor input) -> Tensor out", kRoundSpecParams};
 
 PyObject* round_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("round", [&]() -> PyObject* {
     const Spec& spec = kRoundSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::round_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::round(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::round(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* round_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -424,7 +424,7 @@ PyObject* round_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return round_call(self, args, nargs, kwnames);
 }
 PyObject* round_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("round", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRoundSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -442,12 +442,12 @@ constexpr Param kRsqrtSpecParams[] = {
 const Spec kRsqrtSpec{"rsqrt", "rsqrt(Tensor input) -> Tensor out", kRsqrtSpecParams};
 
 PyObject* rsqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsqrt", [&]() -> PyObject* {
     const Spec& spec = kRsqrtSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::rsqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::rsqrt(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::rsqrt(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* rsqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -457,7 +457,7 @@ PyObject* rsqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return rsqrt_call(self, args, nargs, kwnames);
 }
 PyObject* rsqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsqrt", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRsqrtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -474,11 +474,11 @@ constexpr Param kSeluSpecParams[] = {
 const Spec kSeluSpec{"selu", "selu(Tensor input) -> Tensor out", kSeluSpecParams};
 
 PyObject* selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("selu", [&]() -> PyObject* {
     const Spec& spec = kSeluSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::selu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::selu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* selu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -493,12 +493,12 @@ constexpr Param kSgnSpecParams[] = {
 const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
 
 PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn", [&]() -> PyObject* {
     const Spec& spec = kSgnSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sgn(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -508,7 +508,7 @@ PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sgn_call(self, args, nargs, kwnames);
 }
 PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSgnSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -526,12 +526,12 @@ constexpr Param kSigmoidSpecParams[] = {
 const Spec kSigmoidSpec{"sigmoid", "sigmoid(Tensor input) -> Tensor out", kSigmoidSpecParams};
 
 PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sigmoid", [&]() -> PyObject* {
     const Spec& spec = kSigmoidSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sigmoid_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -541,7 +541,7 @@ PyObject* sigmoid_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return sigmoid_call(self, args, nargs, kwnames);
 }
 PyObject* sigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sigmoid", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSigmoidSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -559,12 +559,12 @@ constexpr Param kSignSpecParams[] = {
 const Spec kSignSpec{"sign", "sign(Tensor input) -> Tensor out", kSignSpecParams};
 
 PyObject* sign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sign", [&]() -> PyObject* {
     const Spec& spec = kSignSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sign(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sign(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -574,7 +574,7 @@ PyObject* sign_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sign_call(self, args, nargs, kwnames);
 }
 PyObject* sign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sign", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSignSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -591,11 +591,11 @@ constexpr Param kSiluSpecParams[] = {
 const Spec kSiluSpec{"silu", "silu(Tensor input) -> Tensor out", kSiluSpecParams};
 
 PyObject* silu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("silu", [&]() -> PyObject* {
     const Spec& spec = kSiluSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::silu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::silu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* silu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -610,12 +610,12 @@ constexpr Param kSinSpecParams[] = {
 const Spec kSinSpec{"sin", "sin(Tensor input) -> Tensor out", kSinSpecParams};
 
 PyObject* sin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sin", [&]() -> PyObject* {
     const Spec& spec = kSinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sin(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sin(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -625,7 +625,7 @@ PyObject* sin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sin_call(self, args, nargs, kwnames);
 }
 PyObject* sin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sin", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -643,12 +643,12 @@ constexpr Param kSincSpecParams[] = {
 const Spec kSincSpec{"sinc", "sinc(Tensor input) -> Tensor out", kSincSpecParams};
 
 PyObject* sinc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinc", [&]() -> PyObject* {
     const Spec& spec = kSincSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sinc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sinc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sinc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sinc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -658,7 +658,7 @@ PyObject* sinc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sinc_call(self, args, nargs, kwnames);
 }
 PyObject* sinc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSincSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -676,12 +676,12 @@ constexpr Param kSinhSpecParams[] = {
 const Spec kSinhSpec{"sinh", "sinh(Tensor input) -> Tensor out", kSinhSpecParams};
 
 PyObject* sinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinh", [&]() -> PyObject* {
     const Spec& spec = kSinhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sinh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sinh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -691,7 +691,7 @@ PyObject* sinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sinh_call(self, args, nargs, kwnames);
 }
 PyObject* sinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSinhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -710,11 +710,11 @@ constexpr Param kSoftplusSpecParams[] = {
 const Spec kSoftplusSpec{"softplus", "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out", kSoftplusSpecParams};
 
 PyObject* softplus_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softplus", [&]() -> PyObject* {
     const Spec& spec = kSoftplusSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softplus(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 20.0)));
+    return kept(wrap(ops::softplus(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 20.0))), spec, a);
   });
 }
 PyObject* softplus_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -729,11 +729,11 @@ constexpr Param kSoftshrinkSpecParams[] = {
 const Spec kSoftshrinkSpec{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", kSoftshrinkSpecParams};
 
 PyObject* softshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softshrink", [&]() -> PyObject* {
     const Spec& spec = kSoftshrinkSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+    return kept(wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5))), spec, a);
   });
 }
 PyObject* softshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -747,11 +747,11 @@ constexpr Param kSoftsignSpecParams[] = {
 const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
 
 PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softsign", [&]() -> PyObject* {
     const Spec& spec = kSoftsignSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softsign(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::softsign(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -766,12 +766,12 @@ constexpr Param kSqrtSpecParams[] = {
 const Spec kSqrtSpec{"sqrt", "sqrt(Tensor input) -> Tensor out", kSqrtSpecParams};
 
 PyObject* sqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sqrt", [&]() -> PyObject* {
     const Spec& spec = kSqrtSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sqrt(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sqrt(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -781,7 +781,7 @@ PyObject* sqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sqrt_call(self, args, nargs, kwnames);
 }
 PyObject* sqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sqrt", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSqrtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -799,12 +799,12 @@ constexpr Param kSquareSpecParams[] = {
 const Spec kSquareSpec{"square", "square(Tensor input) -> Tensor out", kSquareSpecParams};
 
 PyObject* square_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("square", [&]() -> PyObject* {
     const Spec& spec = kSquareSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::square_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::square(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::square(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* square_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -814,7 +814,7 @@ PyObject* square_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return square_call(self, args, nargs, kwnames);
 }
 PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("square", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSquareSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -832,12 +832,12 @@ constexpr Param kTanSpecParams[] = {
 const Spec kTanSpec{"tan", "tan(Tensor input) -> Tensor out", kTanSpecParams};
 
 PyObject* tan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tan", [&]() -> PyObject* {
     const Spec& spec = kTanSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::tan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::tan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -847,7 +847,7 @@ PyObject* tan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return tan_call(self, args, nargs, kwnames);
 }
 PyObject* tan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tan", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kTanSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -865,12 +865,12 @@ constexpr Param kTanhSpecParams[] = {
 const Spec kTanhSpec{"tanh", "tanh(Tensor input) -> Tensor out", kTanhSpecParams};
 
 PyObject* tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanh", [&]() -> PyObject* {
     const Spec& spec = kTanhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::tanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::tanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -880,7 +880,7 @@ PyObject* tanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return tanh_call(self, args, nargs, kwnames);
 }
 PyObject* tanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kTanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -897,11 +897,11 @@ constexpr Param kTanhshrinkSpecParams[] = {
 const Spec kTanhshrinkSpec{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", kTanhshrinkSpecParams};
 
 PyObject* tanhshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanhshrink", [&]() -> PyObject* {
     const Spec& spec = kTanhshrinkSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tanhshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -917,11 +917,11 @@ constexpr Param kThresholdSpecParams[] = {
 const Spec kThresholdSpec{"threshold", "threshold(Tensor input, float threshold, float value) -> Tensor out", kThresholdSpecParams};
 
 PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("threshold", [&]() -> PyObject* {
     const Spec& spec = kThresholdSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2)));
+    return kept(wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* threshold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -936,12 +936,12 @@ constexpr Param kTruncSpecParams[] = {
 const Spec kTruncSpec{"trunc", "trunc(Tensor input) -> Tensor out", kTruncSpecParams};
 
 PyObject* trunc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trunc", [&]() -> PyObject* {
     const Spec& spec = kTruncSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::trunc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::trunc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::trunc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* trunc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -951,7 +951,7 @@ PyObject* trunc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return trunc_call(self, args, nargs, kwnames);
 }
 PyObject* trunc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trunc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kTruncSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -962,8 +962,8 @@ PyObject* trunc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 
 PyObject* neg_operator_neg(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::neg(tensor_of(self)));
+  return guarded("neg", [&]() -> PyObject* {
+    return kept(wrap(ops::neg(tensor_of(self))), self);
   });
 }
 

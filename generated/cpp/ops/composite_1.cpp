@@ -269,8 +269,8 @@ constexpr OpSchema kColumnStackSchema{"column_stack", "column_stack(Tensor[] ten
 
 template <class V>
 V column_stack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? stack(tensors, std::int64_t(1))
-      : cat(tensors, std::int64_t(1)));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? stack(tensors, std::int64_t(1)) : cat(tensors,
+      std::int64_t(1)));
 }
 }  // namespace
 
@@ -558,9 +558,9 @@ constexpr OpSchema kDstackSchema{"dstack", "dstack(Tensor[] tensors) -> Tensor o
 
 template <class V>
 V dstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? unsqueeze(stack(tensors, std::int64_t(1)),
-      std::int64_t(0)) : (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(2) ? stack(tensors,
-      std::int64_t(2)) : cat(tensors, std::int64_t(2))));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? unsqueeze(stack(tensors, std::int64_t(1)),
+      std::int64_t(0)) : (ndim(item(tensors, std::int64_t(0))) == std::int64_t(2) ? stack(tensors, std::int64_t(2))
+      : cat(tensors, std::int64_t(2))));
 }
 }  // namespace
 

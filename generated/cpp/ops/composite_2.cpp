@@ -130,9 +130,8 @@ constexpr OpSchema kHstackSchema{"hstack", "hstack(Tensor[] tensors) -> Tensor o
 
 template <class V>
 V hstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(0) ? stack(tensors, std::int64_t(0))
-      : cat(tensors, (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? std::int64_t(0)
-      : std::int64_t(1))));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(0) ? stack(tensors, std::int64_t(0)) : cat(tensors,
+      (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1))));
 }
 }  // namespace
 
@@ -662,8 +661,8 @@ constexpr OpSchema kVstackSchema{"vstack", "vstack(Tensor[] tensors) -> Tensor o
 
 template <class V>
 V vstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? stack(tensors, std::int64_t(0))
-      : cat(tensors, std::int64_t(0)));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? stack(tensors, std::int64_t(0)) : cat(tensors,
+      std::int64_t(0)));
 }
 }  // namespace
 

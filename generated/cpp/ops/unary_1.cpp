@@ -1753,7 +1753,7 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), g);
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
 TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
@@ -1841,7 +1841,7 @@ constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
 
 TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+  return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
 
 TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
@@ -2433,7 +2433,6 @@ void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double m
 }  // namespace
 
 Storage hardtanh(const Storage& input, double min_val, double max_val) {
-  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
 }
 TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {

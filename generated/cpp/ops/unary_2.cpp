@@ -313,8 +313,8 @@ constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
 TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), g);
+  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
+      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
 
 TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
@@ -1593,7 +1593,7 @@ constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
 TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), g);
+  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
 TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
@@ -1749,8 +1749,8 @@ constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
 TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), g);
+  return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
 
 TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
@@ -1767,7 +1767,7 @@ void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
 }  // namespace
 
 Storage silu(const Storage& input) {
-  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
@@ -2636,7 +2636,7 @@ constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
 TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(square(tanh(input)), g);
+  return strong_mul(conj_of(square(tanh(input))), g);
 }
 
 TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
@@ -2652,7 +2652,7 @@ void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
 }  // namespace
 
 Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
 }
 TensorRef tanhshrink(const TensorRef& input) {
@@ -2715,7 +2715,6 @@ void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double 
 }  // namespace
 
 Storage threshold(const Storage& input, double threshold, double value) {
-  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
