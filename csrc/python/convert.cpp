@@ -28,6 +28,21 @@ Number number_kind(PyObject* o) {
   return Number::None;
 }
 
+namespace {
+std::int64_t int64_of(PyObject* o) {
+  const long long v = PyLong_AsLongLong(o);
+  if (TP_UNLIKELY(v == -1 && PyErr_Occurred())) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) host_error();
+    PyErr_Clear();
+    Owned text(PyObject_Str(o));
+    if (!text) PyErr_Clear();  // thousands of digits
+    const char* digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+    runtime_error("the integer ", digits && std::strlen(digits) < 60 ? digits : "given", " does not fit into 64 bits");
+  }
+  return v;
+}
+}  // namespace
+
 Scalar scalar_from(PyObject* o) {
   switch (number_kind(o)) {
     case Number::Bool: {
@@ -42,9 +57,7 @@ Scalar scalar_from(PyObject* o) {
         if (!index) host_error();
         o = index.get();
       }
-      const long long v = PyLong_AsLongLong(o);
-      if (v == -1 && PyErr_Occurred()) host_error();
-      return Scalar(std::int64_t(v));
+      return Scalar(int64_of(o));
     }
     case Number::Float: {
       const double v = PyFloat_AsDouble(o);
@@ -109,11 +122,7 @@ Scalar to_scalar(const Spec& spec, std::size_t i, PyObject* o) {
 
 std::int64_t to_int(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o != nullptr)) {
-    if (TP_LIKELY(PyLong_Check(o))) {
-      const long long v = PyLong_AsLongLong(o);
-      if (v == -1 && PyErr_Occurred()) host_error();
-      return v;
-    }
+    if (TP_LIKELY(PyLong_Check(o))) return int64_of(o);
     if (PyIndex_Check(o) && !is_numpy_array(o)) {
       Owned index(PyNumber_Index(o));
       if (index) return to_int(spec, i, index.get());

@@ -1,5 +1,6 @@
 // Functions about the process: threads, memory, build, anomaly mode, forward levels; and what the library asks of Python.
 #include <sstream>
+#include <thread>
 
 #include "autograd/dual_level.h"
 #include "core/block_count.h"
@@ -17,6 +18,15 @@ void* release_lock() { return PyEval_SaveThread(); }
 void acquire_lock(void* token) { PyEval_RestoreThread(static_cast<PyThreadState*>(token)); }
 void check_signals() {
   if (PyErr_CheckSignals() < 0) host_error();
+}
+// Signals are the main thread's; a kernel on it has given the lock back or not.
+const std::thread::id main_thread = std::this_thread::get_id();
+void poll_signals() {
+  if (std::this_thread::get_id() != main_thread) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool stop = PyErr_CheckSignals() < 0;
+  PyGILState_Release(state);
+  if (stop) throw HostError();
 }
 // May be called while an error is pending (anomaly mode tells of the forward first): that error then wins.
 void warn(const char* message) {
@@ -264,6 +274,7 @@ void init_runtime(PyObject* module) {
   modes::host.release_lock = release_lock;
   modes::host.acquire_lock = acquire_lock;
   modes::host.check_signals = check_signals;
+  poll_interrupt = poll_signals;
   modes::host.warn = warn;
   modes::host.before_change = before_change;
   forward_location = python_stack;

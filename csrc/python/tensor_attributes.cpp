@@ -137,7 +137,7 @@ PyObject* get_data(PyObject* self, void*) {
     const Storage& s = batch::physical(tensor_of(self))->storage();
     // The same memory under a version counter of its own: the unsafe hatch.
     TensorRef alias = TensorImpl::make(Storage(alias_block(s.block()), s.dtype(), s.sizes(), s.strides(), s.offset()));
-    return wrap(batch::wrap(std::move(alias), levels));
+    return kept(wrap(batch::wrap(std::move(alias), levels)), self);
   });
 }
 int set_data(PyObject* self, PyObject* value, void*) {
@@ -163,19 +163,19 @@ TensorRef last_two_swapped(const TensorRef& t, const char* name) {
 PyObject* get_t(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    if (t->dim() < 2) return wrap(t);
+    if (t->dim() < 2) return kept(wrap(t), self);
     Dims dims;
     for (int i = t->dim() - 1; i >= 0; --i) dims.push_back(i);
-    return wrap(ops::permute(t, dims));
+    return kept(wrap(ops::permute(t, dims)), self);
   });
 }
 PyObject* get_mt(PyObject* self, void*) {
-  return guarded([&] { return wrap(last_two_swapped(tensor_of(self), "mT")); });
+  return guarded([&] { return kept(wrap(last_two_swapped(tensor_of(self), "mT")), self); });
 }
 PyObject* get_mh(PyObject* self, void*) {
   return guarded([&] {
     TensorRef t = last_two_swapped(tensor_of(self), "mH");
-    return wrap(is_complex(t->dtype()) ? ops::conj(t) : t);
+    return kept(wrap(is_complex(t->dtype()) ? ops::conj(t) : t), self);
   });
 }
 PyObject* get_h(PyObject* self, void*) {
@@ -184,13 +184,13 @@ PyObject* get_h(PyObject* self, void*) {
     if (t->dim() != 0 && t->dim() != 2)
       runtime_error("H: needs a matrix, this tensor has ", t->dim(), " dimensions; mH takes batches");
     TensorRef r = t->dim() == 2 ? ops::transpose(t, 0, 1) : t;
-    return wrap(is_complex(r->dtype()) ? ops::conj(r) : r);
+    return kept(wrap(is_complex(r->dtype()) ? ops::conj(r) : r), self);
   });
 }
 PyObject* get_real(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
-    return wrap(is_complex(t->dtype()) ? complex_part(t, ComplexPart::Real) : t);
+    return kept(wrap(is_complex(t->dtype()) ? complex_part(t, ComplexPart::Real) : t), self);
   });
 }
 PyObject* get_imag(PyObject* self, void*) {
@@ -198,7 +198,7 @@ PyObject* get_imag(PyObject* self, void*) {
     const TensorRef& t = tensor_of(self);
     if (!is_complex(t->dtype()))
       runtime_error("imag: only complex tensors have one, this one is ", dtype_name(t->dtype()));
-    return wrap(complex_part(t, ComplexPart::Imag));
+    return kept(wrap(complex_part(t, ComplexPart::Imag)), self);
   });
 }
 

@@ -61,7 +61,7 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
 PyObject* detach(PyObject* self, PyObject*) {
   return guarded([&] {
     const TensorRef& t = tensor_of(self);
-    return wrap(batch::wrap(wiring::wrap(batch::physical(t)->storage()), batch::levels_of(t)));
+    return kept(wrap(batch::wrap(wiring::wrap(batch::physical(t)->storage()), batch::levels_of(t))), self);
   });
 }
 

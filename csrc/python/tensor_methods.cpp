@@ -195,6 +195,31 @@ PyObject* reduce_ex(PyObject* self, PyObject* protocol) { return call_serializat
 PyObject* deepcopy(PyObject* self, PyObject* memo) { return call_serialization("deepcopy", self, memo); }
 PyObject* shallow_copy(PyObject* self, PyObject*) { return call_serialization("copy", self, nullptr); }
 
+// ---- the array API standard ------------------------------------------------------------------------------------------
+PyObject* array_namespace(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"self", Kind::Tensor}, {"api_version", Kind::OptStr, true, true}};
+  static const Spec spec{"__array_namespace__", "__array_namespace__(Tensor self, *, str? api_version=None)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    Owned f = import_attr("tensorplay.array_api", "_namespace");
+    return PyObject_CallFunctionObjArgs(f.get(), self, a.has(1) ? a[1] : Py_None, nullptr);
+  });
+}
+PyObject* to_device_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {
+      {"self", Kind::Tensor}, {"device", Kind::Device}, {"stream", Kind::Any, true, true}};
+  static const Spec spec{"to_device", "to_device(Tensor self, device, *, stream=None)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<3> a;
+    parse(spec, a, self, args, n, kw);
+    to_device(spec, 1, a[1]);
+    if (a.given(2)) value_error("to_device: a cpu tensor has no stream; pass stream=None");
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static constexpr Param params[] = {{"cls", Kind::Any}, {"data", Kind::Tensor}, {"requires_grad", Kind::Bool, true}};
   static const Spec spec{"_make_subclass", "_make_subclass(type cls, Tensor data, bool requires_grad=False)", params};
@@ -214,12 +239,8 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&]() -> PyObject* {
     if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &TensorType))
       type_error("as_subclass: the argument must be a subclass of Tensor");
-    // A view of itself keeps the history.
-    const TensorRef& t = tensor_of(self);
-    need_values(t, "as_subclass");
-    TensorRef alias = ops::expand(t, t->sizes());
-    if (alias == t || alias->host_object) alias = TensorImpl::make(t->storage());
-    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), std::move(alias));
+    need_values(tensor_of(self), "as_subclass");
+    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), alias_of(tensor_of(self)));
   });
 }
 
@@ -236,7 +257,7 @@ void iterator_dealloc(PyObject* o) {
 PyObject* iterator_next(PyObject* o) {
   Iterator* it = reinterpret_cast<Iterator*>(o);
   if (it->at >= it->n) return nullptr;
-  return guarded([&] { return wrap(ops::select(tensor_of(it->tensor), 0, it->at++)); });
+  return guarded([&] { return kept(wrap(ops::select(tensor_of(it->tensor), 0, it->at++)), it->tensor); });
 }
 PyTypeObject* iterator_type() {
   static PyTypeObject type = {};
@@ -393,6 +414,10 @@ PyMethodDef tensor_methods[] = {
     {"__reduce_ex__", reduce_ex, METH_O, nullptr},
     {"__deepcopy__", deepcopy, METH_O, nullptr},
     {"__copy__", shallow_copy, METH_NOARGS, nullptr},
+    {"__array_namespace__", fast(array_namespace), METH_FASTCALL | METH_KEYWORDS,
+     "__array_namespace__($self, /, *, api_version=None)\n--\n\nThe module tensorplay.array_api."},
+    {"to_device", fast(to_device_method), METH_FASTCALL | METH_KEYWORDS,
+     "to_device($self, device, /, *, stream=None)\n--\n\nThe tensor itself: there is one device."},
     {"_make_subclass", fast(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      "_make_subclass(cls, data, requires_grad=False)\n--\n\nA tensor of a subclass over the memory of `data`."},
     {"resize_", fast(resize_method), METH_FASTCALL | METH_KEYWORDS,
