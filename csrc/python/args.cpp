@@ -4,6 +4,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "kernels/linalg.h"
+
 namespace tp::python {
 
 void host_error() { throw HostError(); }
@@ -292,11 +294,21 @@ void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* cons
   fail_with(ErrorKind::Type, text.str());
 }
 
+PyObject* linalg_error_type() noexcept {
+  static PyObject* type = PyErr_NewExceptionWithDoc("tensorplay.linalg.LinAlgError",
+                                                    "A matrix that has no factorisation, inverse or solution.",
+                                                    PyExc_RuntimeError, nullptr);
+  return type;
+}
+
 void set_python_error() noexcept {
   try {
     throw;
   } catch (const HostError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an operation failed without saying why");
+  } catch (const kernels::LinalgError& e) {
+    PyObject* type = linalg_error_type();
+    PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());
   } catch (const Error& e) {
     PyObject* type = PyExc_RuntimeError;
     switch (e.kind()) {

@@ -25,6 +25,11 @@ class _kthvalue_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _lu_unpack_0_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
 class _max_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -56,6 +61,10 @@ class _std_mean_0_result(NamedTuple):
 class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _triangular_solve_0_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
 
 class _var_mean_0_result(NamedTuple):
     var: Tensor
@@ -230,6 +239,15 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups interleaved."""
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Triangular factor of a positive definite matrix, under its older name."""
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """Inverse of a matrix from its Cholesky factor."""
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """Solution of A X = B from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many equal pieces along dim; the last may be smaller."""
@@ -489,6 +507,12 @@ def hypot(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the first kind of order 0."""
 
+def igamma(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised lower incomplete gamma function of order input at other."""
+
+def igammac(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
+
 def imag(input: Tensor) -> Tensor:
     """View of the imaginary parts of complex numbers."""
 
@@ -589,7 +613,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Logarithm of the sum of exponentials up to and including each element, without overflow."""
 
 def logdet(A: Tensor) -> Tensor:
-    """Logarithm of the determinant, nan where that is negative."""
+    """Logarithm of the determinant; of real matrices nan where that is negative."""
 
 def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero."""
@@ -615,6 +639,12 @@ def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) ->
 def lt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input lies below other."""
 
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Solution of a system from the factors of its matrix, the right-hand side first."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _lu_unpack_0_result:
+    """Permutation and triangular factors from what lu_factor gives; those not asked for are empty."""
+
 def masked_fill(input: Tensor | Number, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
     """Input with value wherever the mask is true."""
 
@@ -623,6 +653,12 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """Exponential of square matrices, the sum of A^k / k!."""
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Square matrices multiplied with themselves n times, or their inverses for negative n."""
 
 @overload
 def max(input: Tensor) -> Tensor:
@@ -692,6 +728,9 @@ def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector."""
 
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p."""
+
 def nanmean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
     """Mean along dim of the elements that are not nan."""
 
@@ -719,6 +758,14 @@ def nextafter(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | N
 def nonzero(input: Tensor) -> Tensor:
     """Indices of the nonzero elements, one row each."""
 
+@overload
+def norm(input: Tensor, p: Number | None, dim: Sequence[int] | int | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Tensor:
+    """Norm of order p of all elements or along dim, as a vector's even for matrices; p may be..."""
+
+@overload
+def norm(input: Tensor, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Tensor:
+    """Norm of order p of all elements or along dim, as a vector's even for matrices; p may be..."""
+
 def not_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the two differ, element by element."""
 
@@ -740,8 +787,8 @@ def permute(input: Tensor, dims: Sequence[int] | int) -> Tensor:
 def permute_dims(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
 
-def pinv(A: Tensor) -> Tensor:
-    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Pseudoinverse of matrices, under its older name."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
@@ -874,7 +921,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     """Copy of input with src in place of a slice of dim."""
 
 def slogdet(A: Tensor) -> _slogdet_0_result:
-    """Sign of the determinant and the logarithm of its magnitude."""
+    """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
@@ -970,6 +1017,9 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """View with two dimensions exchanged."""
 
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_0_result:
+    """Solution of a triangular system together with a copy of its matrix; solve_triangular is..."""
+
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Lower triangle of the last two dimensions, zero above the given diagonal."""
 
@@ -996,6 +1046,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int] | int) -> Tensor:
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a new dimension of size 1."""
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Matrix of the powers of x, the highest first unless increasing."""
 
 @overload
 def var(input: Tensor, unbiased: bool) -> Tensor:
