@@ -26,7 +26,7 @@ _COMPLEX_FAMILIES = ("linalg", "view", "shape", "memory")
 def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[str]) -> None:
     if e.elementwise and "vjp" not in e.keys:
         return
-    if e.family.name == "random":
+    if e.family.name == "random" and not any(o.compose for o in e.overloads):
         return
     covered: dict[int, set[str]] = {}  # overload -> arguments that a case gives
     declared_integers(e, diags)

@@ -38,13 +38,9 @@ def missing(file: OpFile, what: str) -> list[str]:
 
 
 def lacks_tangent(e: Entry) -> bool:
-    """A structured op with a gradient formula and no forward-mode rule."""
-    if e.elementwise and "vjp" not in e.keys:
-        return False
-    return any(
-        any(d.kind is Diff.FORMULA for d in o.deriv.values()) and not o.tangent and not o.tangent_rule
-        for o in e.overloads
-    )
+    """An op that raises in forward mode: a derivative is missing. Without a rule of its own a tangent follows from
+    the partials, the composition, or the vjp, which is transposed."""
+    return any(d.kind is Diff.TODO for o in e.overloads for d in o.deriv.values())
 
 
 def lacks_batch(e: Entry) -> bool:

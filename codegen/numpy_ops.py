@@ -14,6 +14,9 @@ import numpy as np
 from .functions import Unavailable
 from .numpy_nn import KERNELS as NN_KERNELS
 from .numpy_nn import OPS as NN_OPS
+from .numpy_places import KERNELS as PLACE_KERNELS
+from .numpy_windows import KERNELS as WINDOW_KERNELS
+from .numpy_windows import OPS as WINDOW_OPS
 from .structured import gather, scatter_add, sum_to
 
 Array = Any
@@ -323,11 +326,16 @@ KERNELS: dict[str, Callable[..., Any]] = {
         linalg_lstsq, linalg_checked_info, linalg_checked_pivots, linalg_inv_ex, linalg_cholesky_ex,
     )
 }  # fmt: skip
-KERNELS |= NN_KERNELS | {
-    "scatter_value": scatter,
-    "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
-    "fill": lambda x, value: np.full(np.shape(x), value),
-}
+KERNELS |= (
+    NN_KERNELS
+    | PLACE_KERNELS
+    | WINDOW_KERNELS
+    | {
+        "scatter_value": scatter,
+        "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
+        "fill": lambda x, value: np.full(np.shape(x), value),
+    }
+)
 
 
 def _nll_loss_op(
@@ -393,18 +401,62 @@ def _cross_entropy_probs(
     return _cross_entropy_op(x, target, weight, -100, reduction, label_smoothing)
 
 
+def _loss(loss: Array, reduction: str) -> Array:
+    return np.asarray(loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss)
+
+
+def _cosine_embedding_loss(a: Array, b: Array, target: Array, margin: float, reduction: str) -> Array:
+    c = (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    apart = np.where(target == -1, np.maximum(c - margin, 0), 0)
+    return _loss(np.where(target == 1, 1 - c, apart), reduction)
+
+
+def _triplet_margin_loss(
+    anchor: Array, positive: Array, negative: Array, margin: float, p: float, eps: float, swap: bool, reduction: str
+) -> Array:
+    def distance(a: Array, b: Array) -> Array:
+        return np.asarray(np.linalg.norm(a - b + eps, ord=p, axis=-1))
+
+    far = distance(anchor, negative)
+    far = np.minimum(far, distance(positive, negative)) if swap else far
+    return _loss(np.maximum(distance(anchor, positive) - far + margin, 0), reduction)
+
+
+# Every draw gives these numbers, so that what is made of draws can be compared.
+UNIFORM, NORMAL = 0.3, 0.7
+
+
+def _drawn(number: float) -> Callable[..., Array]:
+    return lambda x, generator=None, dtype=None: np.full(np.shape(x), number)
+
+
+def _made_of(number: float, f: Callable[..., float]) -> Callable[..., Array]:
+    return lambda x, *a: np.full(np.shape(x), f(number, *a[:-1]))
+
+
 # Ops composed over such kernels, by op name.
-OPS: dict[str, Callable[..., Any]] = NN_OPS | {
-    "nll_loss": _nll_loss_op,
-    "cross_entropy": _cross_entropy_op,
-    "cross_entropy_probs": _cross_entropy_probs,
-    "exclusive_cumprod": _exclusive_cumprod,
-    "tie_share": _tie_share,
-    "cross_entropy_curvature": _cross_entropy_curvature,
-    "dropout": _dropout,
-    # A draw that keeps everything: enough to see the shape of what is made of it.
-    "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
-}
+OPS: dict[str, Callable[..., Any]] = (
+    NN_OPS
+    | WINDOW_OPS
+    | {
+        "cosine_embedding_loss": _cosine_embedding_loss,
+        "triplet_margin_loss": _triplet_margin_loss,
+        "rand_like": _drawn(UNIFORM),
+        "randn_like": _drawn(NORMAL),
+        "uniform": _made_of(UNIFORM, lambda u, low, high: low + u * (high - low)),
+        "normal": _made_of(NORMAL, lambda z, mean, std: mean + z * std),
+        "exponential": _made_of(UNIFORM, lambda u, rate: -math.log(1 - u) / rate),
+        "nll_loss": _nll_loss_op,
+        "cross_entropy": _cross_entropy_op,
+        "cross_entropy_probs": _cross_entropy_probs,
+        "exclusive_cumprod": _exclusive_cumprod,
+        "tie_share": _tie_share,
+        "cross_entropy_curvature": _cross_entropy_curvature,
+        "dropout": _dropout,
+        # A draw that keeps everything: enough to see the shape of what is made of it.
+        "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
+    }
+)
 
 
 def find(op: str, kernel: str | None) -> Callable[..., Any] | None:

@@ -158,7 +158,8 @@ def tensor_repr(t: Any) -> str:
             items = _nested(plain, t.numel() > OPTIONS.threshold)
             body = _render(items, t.dim(), len(prefix), _formatter(plain, items))
     suffixes = []
-    implied = t.dtype in (tp.get_default_dtype(), tp.int64, tp.bool)
+    default = tp.get_default_dtype()
+    implied = t.dtype in (default, tp.complex128 if default == tp.float64 else tp.complex64, tp.int64, tp.bool)
     if not implied or (t.numel() == 0 and t.dtype != tp.get_default_dtype()):
         suffixes.append(f"dtype={t.dtype}")
     fn = t.grad_fn

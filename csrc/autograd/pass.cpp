@@ -178,12 +178,12 @@ void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
     static_cast<AccumulateGrad&>(n).take_gradient(slot.tensor);
   else if (arrived)
     n.apply({&slot.value, 1});
+  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
   const std::vector<HookRef> post = meta->post_hooks;
   for (const HookRef& h : post) {
     GraphGradVec none;
     h->on_inputs(none, outputs);
   }
-  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
 }
 
 void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
@@ -258,9 +258,9 @@ bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t w
                              SlotVec& grads) {
   NodeMeta* meta = n.meta();
   if (meta && !meta->tensor_hooks.empty()) tensor_hooks(n, slots);
+  if (meta && !meta->retain_grad.empty()) retained(n, slots);
   if (flags >> kCaptureShift) capture(n, slots, flags);
   if (pruned_ && !(flags & kNeeded)) return false;
-  if (meta && !meta->retain_grad.empty() && request_.accumulate) retained(n, slots);
   if (n.is_accumulator()) {
     if (slots.empty()) return false;
     if (meta && !meta->pre_hooks.empty()) {
@@ -313,6 +313,8 @@ void PassBase::finish() {
     for (std::size_t i = 0; i < captures_.size(); ++i) {
       GradSlot& s = captures_[i].slot;
       if (!s.defined() || i >= request_.input_tensors.size() || !request_.input_tensors[i]) continue;
+      const AutogradMeta* kept = request_.input_tensors[i]->meta();
+      if (kept && kept->retains_grad) continue;  // filled when its node ran
       bool again = false;  // a tensor listed twice gets its gradient once
       for (std::size_t k = 0; k < i && !again; ++k) again = request_.input_tensors[k] == request_.input_tensors[i];
       if (again) continue;

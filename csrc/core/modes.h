@@ -15,6 +15,7 @@ enum Bit : std::uint32_t {
   kForward = 1u << 5,    // a dual level is open
   kTransform = 1u << 6,  // a function transform is running
   kMutationAllowed = 1u << 7,
+  kDerivative = 1u << 8,  // func.grad, vjp or jvp is running
 };
 
 extern TP_API thread_local constinit std::uint32_t word;

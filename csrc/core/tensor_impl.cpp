@@ -49,7 +49,13 @@ void NodeBase::destroy(NodeBase* n) {
 }
 
 AutogradMeta::~AutogradMeta() {
-  unlink_dual();
+  while (tangents) {
+    Tangent* t = tangents;
+    tangents = t->outer;
+    *t->prev = t->next;
+    if (t->next) t->next->prev = t->prev;
+    delete t;
+  }
   delete view;
 }
 

@@ -54,14 +54,27 @@ struct ViewMeta {
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
-/// What few tensors have: gradient, accumulator, view, tangent. Allocated when first needed.
+struct AutogradMeta;
+
+/// The tangent a tensor has at one open forward level. A tensor's own list runs from the innermost level outwards; those of
+/// one level form a chain, so that leaving the level clears them.
+struct Tangent {
+  TensorRef value;
+  std::uint32_t level;
+  AutogradMeta* owner;
+  Tangent* outer = nullptr;  // of the same tensor, at the next level outwards
+  Tangent* next = nullptr;  // of the same level
+  Tangent** prev = nullptr;
+  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
+  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
+};
+
+/// What few tensors have: gradient, accumulator, view, tangents. Allocated when first needed.
 struct TP_API AutogradMeta {
   TensorRef grad;
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
-  TensorRef tangent;  // forward mode; belongs to the open dual level
-  AutogradMeta* next_dual = nullptr;  // chain of all that carry a tangent, so that leaving the level clears them
-  AutogradMeta** prev_dual = nullptr;
+  Tangent* tangents = nullptr;
   std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
   bool retains_grad = false;
   bool has_grad_dtype = false;  // grad_dtype was set (any_grad_dtype: to None)
@@ -71,13 +84,6 @@ struct TP_API AutogradMeta {
   AutogradMeta() = default;
   AutogradMeta(const AutogradMeta&) = delete;
   ~AutogradMeta();
-  void unlink_dual() {
-    if (!prev_dual) return;
-    *prev_dual = next_dual;
-    if (next_dual) next_dual->prev_dual = prev_dual;
-    next_dual = nullptr;
-    prev_dual = nullptr;
-  }
   static void* operator new(std::size_t n) { return memory::small_alloc(n); }
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
@@ -130,8 +136,9 @@ class TP_API TensorImpl {
     static const TensorRef none;
     return meta_ ? meta_->grad : none;
   }
+  /// Whether it carries a tangent of any open forward level.
   bool has_tangent() const {
-    return TP_UNLIKELY(meta_ != nullptr) && (meta_->tangent || (meta_->view && meta_->view->base->has_tangent()));
+    return TP_UNLIKELY(meta_ != nullptr) && (meta_->tangents || (meta_->view && meta_->view->base->has_tangent()));
   }
   /// A view whose base's history moved by an in-place op after the view was made: its grad_fn has to be made anew.
   bool view_is_stale() const {

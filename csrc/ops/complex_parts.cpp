@@ -68,7 +68,7 @@ TensorRef complex_part(const TensorRef& t, ComplexPart part) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && t->has_tangent())
-    wiring::set_tangent(out, complex_part(wiring::tangent(t), part));
+    wiring::each_level({&t}, {}, [&] { wiring::set_tangent(out, complex_part(wiring::tangent(t), part)); });
   return out;
 }
 

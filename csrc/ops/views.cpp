@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "autograd/stand_in.h"
 #include "core/errors.h"
 #include "kernels/staging.h"
 
@@ -212,6 +213,8 @@ GraphGradVec CopySlices::apply_for_graph(std::span<const TensorRef> grad_outputs
   TensorRef flat = flat_put(flat_zeros(base_), in_dtype(grad_outputs[0], base_.dtype), base_, base_);
   // Not the view itself: what fn keeps of its gradient must not be tied to the whole.
   const TensorRef slice = engine_ops.clone_graph(flat_take(flat, base_, view_));
+  // The result of fn is this part of the base as this node left it.
+  const StandIn result(fn_.get(), {make_node<AsStridedBackward>(base_, view_, Edge{NodeRef::share(this), 0}), 0});
   GraphGradVec grads = fn_->apply_for_graph({&slice, 1});
   grads.resize(edges_.size());
   if (wants(0)) {

@@ -260,7 +260,7 @@ PyObject* to_numpy(const TensorRef& t, const char* op) {
 }
 
 void refuse_graph(const TensorRef& t, const char* op) {
-  if (t->requires_grad())
+  if (t->requires_grad() && modes::grad_enabled())  // under no_grad nothing is recorded that could be missed
     runtime_error(op, ": Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
 }
 

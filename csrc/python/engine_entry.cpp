@@ -159,10 +159,12 @@ bool truth(const char* op, const char* name, PyObject* o, bool absent) {
   return v;
 }
 
-void refuse_in_transform(const char* op) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)))
+void refuse_in_transform(const char* op, std::uint32_t bits) {
+  if (TP_UNLIKELY(modes::any(bits)))
     runtime_error(
-        op, ": can't be called inside a func transform (grad, vjp, vmap, ...); use tensorplay.func.grad or vjp there");
+        op,
+        "() called inside a func transform (grad, vjp, jvp, vmap, ...). This is not supported: use func.grad or "
+        "func.vjp instead, or call it outside");
   refuse_while_buffers_exposed(op);
 }
 
@@ -235,7 +237,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
     Slots<9> a;
     parse(kGradSpec, a, nullptr, args, n, kw);
-    refuse_in_transform("grad");
+    refuse_in_transform("grad", modes::kTransform);
     const bool create = truth("grad", "create_graph", a[kCreate], false);
     const bool retain = truth("grad", "retain_graph", a[kRetain], create);
     const bool materialize = truth("grad", "materialize_grads", a[kMaterialize], false);
@@ -392,7 +394,7 @@ PyMethodDef functions[] = {
 
 PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_graph, PyObject* create_graph,
                        PyObject* inputs) {
-  refuse_in_transform("backward");
+  refuse_in_transform("backward", modes::kTransform | modes::kDerivative);
   const bool create = truth("backward", "create_graph", create_graph, false);
   const bool retain = truth("backward", "retain_graph", retain_graph, create);
   Roots roots;
@@ -418,6 +420,15 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
   if (roots.edges.size() == 0) Py_RETURN_NONE;
+  if (create &&
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+          "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
+          "avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters "
+          "to None after use to break the cycle and avoid the leak.",
+          1) < 0)
+    return nullptr;
   PassScope scope(view(roots.edges), wanted.edges.empty());
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),

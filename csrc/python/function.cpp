@@ -68,6 +68,11 @@ PyObject* run(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
   if (!forward || !setup || !context_class) host_error();
   const bool separate = setup.get() != function_defaults.setup_context;
   Owned inputs;
+  if (TP_UNLIKELY(modes::any(modes::kDerivative)) && !separate)
+    runtime_error(
+        "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must "
+        "override the setup_context staticmethod: ",
+        reinterpret_cast<PyTypeObject*>(cls)->tp_name, " does its forward and its saving in one forward(ctx, ...)");
   if (separate) {
     inputs = with_defaults(forward.get(), args, n);
     args = &PyTuple_GET_ITEM(inputs.get(), 0);

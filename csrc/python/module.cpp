@@ -44,11 +44,16 @@ void fill(PyObject* module) {
   init_saved_hooks(module);
   init_function(module);
   init_engine(module);
+  init_trees(module);
+  init_func_grad(module);
+  init_func_vjp(module);
+  init_func_jvp(module);
   init_tensor(module, registry);
   init_creation(module);
   init_arrays(module);
   init_generator(module);
   init_runtime(module);
+  init_op_libraries(module);
   add_homes(module, registry);
   PyObject* error = linalg_error_type();
   if (!error) host_error();

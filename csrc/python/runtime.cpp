@@ -173,7 +173,7 @@ PyObject* set_attribute(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 // ---- forward levels --------------------------------------------------------------------------------------------------
 PyObject* enter_dual(PyObject*, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLong(dual::enter_level()); });
+  return guarded([&] { return PyLong_FromUnsignedLong(dual::enter_level(true)); });
 }
 PyObject* exit_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {

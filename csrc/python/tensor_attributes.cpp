@@ -142,6 +142,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
     if (t->requires_grad() && !is_differentiable(other->dtype()))
       runtime_error("data: a tensor that requires grad can't hold ", dtype_name(other->dtype()), " values");
     t->set_storage(other->storage());
+    t->clear_reshaped();  // no op follows that would
     return 0;
   });
 }

@@ -107,6 +107,57 @@ PyObject* reversed(PyObject* self, PyObject*) {
   });
 }
 
+// ---- resizing --------------------------------------------------------------------------------------------------------
+/// The same memory where it is large enough; elements that a larger one adds are not initialised.
+void resize(const char* op, const TensorRef& t, const Shape& sizes) {
+  if (t->requires_grad())
+    runtime_error(op, ": cannot resize variables that require grad; this one has sizes ", t->sizes(),
+                  ", asked for are ", sizes, "; resize t.detach(), or take a view");
+  if (t->has_tangent()) runtime_error(op, ": cannot resize a tensor that carries a tangent; unpack its dual first");
+  std::int64_t count = 1;
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0) runtime_error(op, ": sizes must not be negative, got ", sizes);
+    if (__builtin_mul_overflow(count, sizes[i], &count)) runtime_error(op, ": sizes ", sizes, " are too large");
+  }
+  const Storage& s = t->storage();
+  if (s.sizes() == sizes) return;
+  const std::int64_t held = std::int64_t(s.block()->nbytes / item_size(s.dtype())) - s.offset();
+  if (count <= held) {
+    t->set_storage(s.with_geometry(sizes, contiguous_strides(sizes), s.offset()));
+    t->clear_reshaped();  // no op follows that would
+    return;
+  }
+  if (s.block()->owner)
+    runtime_error(op, ": the memory belongs to another library and holds ", held, " elements, asked for are ", count,
+                  "; clone the tensor first");
+  Storage grown = empty(sizes, s.dtype());
+  if (held > 0) std::memcpy(grown.raw(), s.raw(), std::size_t(held) * item_size(s.dtype()));
+  t->set_storage(std::move(grown));
+}
+
+PyObject* resize_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"input", Kind::Tensor}, {"size", Kind::IntList}};
+  static const Spec spec{"resize_", "resize_(Tensor input, int[] size)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    resize("resize_", tensor_of(self), to_dims(spec, a, 1));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* resize_as(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"input", Kind::Tensor}, {"other", Kind::Tensor}};
+  static const Spec spec{"resize_as_", "resize_as_(Tensor input, Tensor other)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    resize("resize_as_", tensor_of(self), to_tensor(spec, a, 1).ref()->sizes());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // Copies and pickles are arranged in Python; only the names are known here.
 PyObject* call_serialization(const char* function, PyObject* self, PyObject* arg) {
   return guarded([&]() -> PyObject* {
@@ -313,6 +364,11 @@ PyMethodDef tensor_methods[] = {
     {"__copy__", shallow_copy, METH_NOARGS, nullptr},
     {"_make_subclass", fast(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      "_make_subclass(cls, data, requires_grad=False)\n--\n\nA tensor of a subclass over the memory of `data`."},
+    {"resize_", fast(resize_method), METH_FASTCALL | METH_KEYWORDS,
+     "resize_($self, /, *size)\n--\n\nChanges the sizes in place, keeping the memory where it is large enough; refused "
+     "for a tensor that requires grad. What a larger one adds is not initialised."},
+    {"resize_as_", fast(resize_as), METH_FASTCALL | METH_KEYWORDS,
+     "resize_as_($self, /, other)\n--\n\nChanges the sizes in place to those of `other`."},
     {"as_subclass", as_subclass, METH_O,
      "as_subclass($self, cls, /)\n--\n\nThe same values as an instance of a subclass."},
     {}};

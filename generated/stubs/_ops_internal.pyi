@@ -2,7 +2,7 @@
 """Functions of tensorplay.internal that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -154,6 +154,16 @@ class _nll_loss_forward_0_result(NamedTuple):
     out: Tensor
     total_weight: Tensor
 
+class _unique_consecutive_flat_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
+class _unique_flat_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
 def adaptive_avg_pool1d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
     """Gradient of adaptive mean windows over 1 dimension."""
 
@@ -174,6 +184,9 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Sequence[int] |
 
 def airy_ai_prime(input: Tensor) -> Tensor:
     """Derivative of the Airy function Ai."""
+
+def angle_backward(grad: Tensor, input: Tensor) -> Tensor:
+    """Gradient of the angle of complex numbers."""
 
 def as_columns(input: Tensor, A: Tensor, B: Tensor) -> Tensor:
     """Right-hand sides that are vectors as matrices of one column."""
@@ -211,8 +224,14 @@ def bce_logits_weighted(input: Tensor | Number, target: Tensor | Number, pos_wei
 def bce_probs(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Binary cross entropy of each probability against its target, logarithms held at -100."""
 
+def bernoulli_fill(input: Tensor, p: Tensor | Number = 0.5, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
+
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """The same values in another dtype; a complex value loses its imaginary part when cast to..."""
+
+def cauchy_fill(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Cauchy-distributed numbers around median of width sigma in place of the elements."""
 
 def chebyshev_t(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Chebyshev polynomials of the first kind, by degree and order."""
@@ -280,6 +299,9 @@ def convolution_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int]
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """Values of src broadcast to input's sizes and cast to its dtype; copy_ writes them into..."""
 
+def cov_rows(input: Tensor, correction: int) -> Tensor:
+    """Covariances of variables, one a row, without weights."""
+
 def cross_entropy_curvature(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str, label_smoothing: float) -> Tensor:
     """Weight of the softmax in the gradient of the fused cross entropy."""
 
@@ -325,9 +347,6 @@ def exclusive_prod(input: Tensor, dim: int) -> Tensor:
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentially distributed numbers of rate lambd in place of the elements."""
 
-def fill(input: Tensor, value: Tensor) -> Tensor:
-    """Every element set to one value; fill_ does it in place."""
-
 def fit_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Every dimension cut at its end or padded with zeros to the given size."""
 
@@ -336,6 +355,9 @@ def gelu_erf(input: Tensor) -> Tensor:
 
 def gelu_tanh(input: Tensor) -> Tensor:
     """The gelu activation with its tanh approximation."""
+
+def geometric_fill(input: Tensor, p: float, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Numbers of trials up to the first success of probability p in place of the elements."""
 
 def half_weight(input: Tensor, dim: int, n: int, inside: float) -> Tensor:
     """A half spectrum with the values that stand for two, all but frequency zero and n / 2,..."""
@@ -419,6 +441,9 @@ def linalg_svdvals(A: Tensor) -> Tensor:
 
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     """Matrix of the powers of x from 0 up to N, one a column."""
+
+def log_normal_fill(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Exponentials of normal numbers of the given mean and deviation in place of the elements."""
 
 def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of log_softmax from its result."""
@@ -576,6 +601,18 @@ def prod_others(input: Tensor, dim: int | None) -> Tensor:
 def qr_backward(g_Q: Tensor, g_R: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     """Gradient of an orthogonal-triangular factorisation in its matrix."""
 
+@overload
+def random_fill(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+@overload
+def random_fill(input: Tensor, to: int, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+@overload
+def random_fill(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
 def rank_of(A: Tensor, atol: float, rtol: float, hermitian: bool) -> Tensor:
     """Number of singular values above both bounds."""
 
@@ -587,6 +624,12 @@ def refused(A: Tensor, message: str) -> Tensor:
 
 def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[int] | int) -> Tensor:
     """Gradients of all copies of a repeated tensor added up."""
+
+def scatter_reduce_value(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Values of scatter_reduce."""
+
+def searchsorted_in(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
+    """Places where values would go in a sorted last dimension."""
 
 def select_backward(grad: Tensor, size: Sequence[int] | int, dim: int, index: int) -> Tensor:
     """One row laid into zeros of the given size."""
@@ -635,6 +678,30 @@ def unfold_backward(grad: Tensor, input_size: Sequence[int] | int, dimension: in
 
 def uniform(input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform on [low, high) in place of the elements."""
+
+def unique_consecutive_flat(input: Tensor) -> _unique_consecutive_flat_0_result:
+    """Elements with equal neighbours joined, where each element is among them, and how often."""
+
+def unique_flat(input: Tensor) -> _unique_flat_0_result:
+    """Distinct elements in order, where each element is among them, and how often."""
+
+def upsample_bicubic_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Gradient of interpolation by cubic convolution."""
+
+def upsample_bicubic_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Interpolation to a given size by cubic convolution."""
+
+def upsample_linear_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Gradient of interpolation by the linear rules."""
+
+def upsample_linear_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Interpolation to a given size by the linear rules."""
+
+def upsample_nearest_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+    """Gradient of interpolation by the rule nearest."""
+
+def upsample_nearest_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+    """Interpolation to a given size by the rule nearest."""
 
 def var_backward(grad: Tensor, input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """Gradient of the variance, 2 (x - mean) / (n - correction) times the incoming one."""

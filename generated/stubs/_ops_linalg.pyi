@@ -2,7 +2,7 @@
 """Functions of tensorplay.linalg that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -121,7 +121,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from..."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
 
 def matrix_exp(input: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 def matrix_rank(A: Tensor, tol: float, hermitian: bool = False) -> Tensor:
     """Number of singular values above max(atol, rtol times the largest); with hermitian, of..."""
 
-def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+def multi_dot(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """Product of several matrices in the order of multiplication that costs least; the first..."""
 
 @overload

@@ -2,7 +2,7 @@
 """Functions of tensorplay.special that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -57,7 +57,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Two to the power of each element."""
 
-def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def expit(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -108,7 +108,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
 
-def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""
 
 def modified_bessel_i0(input: Tensor) -> Tensor:

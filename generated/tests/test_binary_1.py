@@ -202,6 +202,7 @@ OPS = [
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64"),
         methods=("gcd",),
+        inplace=("gcd_",),
         out=True,
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.gcd", kind="name"),
@@ -212,6 +213,7 @@ OPS = [
         elementwise=True,
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("heaviside",),
+        inplace=("heaviside_",),
         out=True,
         domains={"input": (-3.0, 3.0), "values": (-3.0, 3.0)},
         forms=[

@@ -6,6 +6,23 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="adjoint",
+        methods=("adjoint",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 2, 3), "dtype": "c128"}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.conj(numpy.swapaxes(input, -1, -2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="angle_backward",
+        home="internal",
+        cases=({"grad": {"shape": (3,)}, "input": {"shape": (3,), "dtype": "c128"}},),
+        skip={"grad": "grad is real"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("out",), diff=("grad", "input"), like="grad * 1j * input / numpy.abs(input) ** 2", kind="expr"),
+        ],
+    ),
+    Op(
         name="as_columns",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -93,6 +110,7 @@ OPS = [
         name="clamp",
         methods=("clamp", "clip"),
         inplace=("clamp_", "clip_"),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "min": {"values": -0.5}, "max": {"values": 0.5}},),
         forms=[
             Form(args=(("input", "Tensor"), ("min", "Tensor?", None), ("max", "Tensor?", None)), results=("out",), diff=("input", "min", "max"), like="numpy.clip(input, min, max)", kind="expr"),
@@ -100,6 +118,7 @@ OPS = [
     ),
     Op(
         name="column_stack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.column_stack", kind="name"),
@@ -168,6 +187,7 @@ OPS = [
     Op(
         name="diag",
         methods=("diag",),
+        out=True,
         cases=({"input": {"shape": (3,)}}, {"input": {"shape": (3, 3)}, "diagonal": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("diagonal", "int", 0)), results=("out",), diff=("input",), like="numpy.diag(input, diagonal)", kind="expr"),
@@ -190,15 +210,6 @@ OPS = [
         ],
     ),
     Op(
-        name="diff",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("diff",),
-        cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 3)}, "dim": 0}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input",), like="numpy.diff(input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
         name="dist",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("dist",),
@@ -209,6 +220,7 @@ OPS = [
     ),
     Op(
         name="dstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.dstack", kind="name"),
@@ -317,6 +329,7 @@ OPS = [
     ),
     Op(
         name="hstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),

@@ -187,6 +187,14 @@ OPS = [
         ],
     ),
     Op(
+        name="ravel",
+        methods=("ravel",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": ()}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ravel", kind="name"),
+        ],
+    ),
+    Op(
         name="reduce_loss",
         home="internal",
         cases=({"input": {"shape": (2, 3)}, "reduction": "mean"},),
@@ -334,6 +342,7 @@ OPS = [
     ),
     Op(
         name="vstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.vstack", kind="name"),

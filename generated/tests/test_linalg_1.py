@@ -9,6 +9,8 @@ OPS = [
         name="addbmm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addbmm",),
+        inplace=("addbmm_",),
+        out=True,
         cases=({"input": {"shape": (3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("batch1", "Tensor"), ("batch2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "batch1", "batch2"), saved=("batch1", "batch2"), like="beta * input + alpha * numpy.sum(batch1 @ batch2, axis=0)", kind="expr"),
@@ -18,6 +20,8 @@ OPS = [
         name="addmm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmm",),
+        inplace=("addmm_",),
+        out=True,
         cases=({"input": {"shape": (2, 4)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}}, {"input": {"shape": (4,)}, "mat1": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("mat1", "Tensor"), ("mat2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "mat1", "mat2"), saved=("mat1", "mat2"), like="beta * input + alpha * (mat1 @ mat2)", kind="expr"),
@@ -27,6 +31,8 @@ OPS = [
         name="addmv",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmv",),
+        inplace=("addmv_",),
+        out=True,
         cases=({"input": {"shape": (2,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}}, {"input": {"shape": (1,)}, "mat": {"shape": (2, 3)}, "vec": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("mat", "Tensor"), ("vec", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "mat", "vec"), saved=("mat", "vec"), like="beta * input + alpha * (mat @ vec)", kind="expr"),
@@ -36,6 +42,8 @@ OPS = [
         name="addr",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addr",),
+        inplace=("addr_",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}}, {"input": {"shape": (3,)}, "vec1": {"shape": (2,)}, "vec2": {"shape": (3,)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("vec1", "Tensor"), ("vec2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "vec1", "vec2"), saved=("vec1", "vec2"), like="beta * input + alpha * numpy.outer(vec1, vec2)", kind="expr"),
@@ -45,6 +53,8 @@ OPS = [
         name="baddbmm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("baddbmm",),
+        inplace=("baddbmm_",),
+        out=True,
         cases=({"input": {"shape": (2, 3, 2)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}}, {"input": {"shape": (2,)}, "batch1": {"shape": (2, 3, 4)}, "batch2": {"shape": (2, 4, 2)}, "beta": 0.5, "alpha": 2}),
         forms=[
             Form(args=(("input", "Tensor"), ("batch1", "Tensor"), ("batch2", "Tensor"), ("beta", "Scalar", 1, "kwonly"), ("alpha", "Scalar", 1, "kwonly")), results=("out",), diff=("input", "batch1", "batch2"), saved=("batch1", "batch2"), like="beta * input + alpha * (batch1 @ batch2)", kind="expr"),
@@ -54,6 +64,7 @@ OPS = [
         name="bmm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("bmm",),
+        out=True,
         cases=({"input": {"shape": (2, 3, 4)}, "mat2": {"shape": (2, 4, 5)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("mat2", "Tensor")), results=("out",), diff=("input", "mat2"), saved=("input", "mat2"), like="numpy.matmul", kind="name"),
@@ -90,7 +101,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("cholesky",),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"grad": "the matrix must stay symmetric", "complex": "the matrix must stay Hermitian"},
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
             Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), like="numpy.linalg.cholesky((input + numpy.conj(numpy.swapaxes(input, -1, -2))) / 2)", kind="expr"),
         ],
@@ -110,7 +121,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"complex": "the matrix must stay Hermitian", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
             Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("L", "info"), diff=("input",), diff_results=("L",), saved=("L",), tests="tests/ops/test_linalg_complex.py"),
         ],
@@ -148,7 +159,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"complex": "the matrix must stay Hermitian", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
             Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), saved=("out",), like="numpy.linalg.cholesky((input + numpy.conj(numpy.swapaxes(input, -1, -2))) / 2)", kind="expr"),
         ],
@@ -165,7 +176,7 @@ OPS = [
     ),
     Op(
         name="corrcoef",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("corrcoef",),
         cases=({"input": {"shape": (3, 4)}},),
         forms=[
@@ -174,11 +185,31 @@ OPS = [
     ),
     Op(
         name="cov",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cov",),
-        cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}),
+        python=True,
+        cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}, {"input": {"shape": (3, 4)}, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "aweights": {"shape": (4,), "kind": "unit"}, "correction": 0}),
         forms=[
-            Form(args=(("input", "Tensor"), ("correction", "int", 1, "kwonly")), results=("out",), diff=("input",), like="numpy.cov(input, ddof=correction)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("correction", "int", 1, "kwonly"), ("fweights", "Tensor?", None, "kwonly"), ("aweights", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "aweights"), like="numpy.cov(input, ddof=correction, fweights=fweights, aweights=aweights)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cov_rows",
+        home="internal",
+        cases=({"input": {"shape": (3, 4)}, "correction": 1}, {"input": {"shape": (4,)}, "correction": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("correction", "int")), results=("out",), diff=("input",), like="numpy.cov(input, ddof=correction)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cross",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("cross",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int?", None)), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=-1 if dim is None else dim)", kind="expr"),
         ],
     ),
     Op(
@@ -193,15 +224,26 @@ OPS = [
         name="dot",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
+        out=True,
         cases=({"input": {"shape": (4,)}, "tensor": {"shape": (4,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("tensor", "Tensor")), results=("out",), diff=("input", "tensor"), saved=("input", "tensor"), like="numpy.dot", kind="name"),
         ],
     ),
     Op(
+        name="einsum",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        python=True,
+        cases=({"equation": "ij,jk->ik", "operands": [{"shape": (2, 3)}, {"shape": (3, 4)}]}, {"equation": "ii->i", "operands": [{"shape": (3, 3)}]}, {"equation": "...ij,...jk", "operands": [{"shape": (2, 1, 2, 3)}, {"shape": (5, 3, 2)}]}, {"equation": "i,j,ij->", "operands": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (2, 3)}]}, {"equation": "bij,bj->bi", "operands": [{"shape": (2, 3, 4)}, {"shape": (2, 4)}]}),
+        forms=[
+            Form(args=(("equation", "str"), ("operands", "Tensor[]")), results=("out",), diff=("operands",), like="numpy.einsum(equation, *operands)", kind="expr"),
+        ],
+    ),
+    Op(
         name="inner",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("inner",),
+        out=True,
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (4, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.inner", kind="name"),
@@ -237,6 +279,7 @@ OPS = [
     Op(
         name="kron",
         methods=("kron",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 2)}}, {"input": {"shape": (3,)}, "other": {"shape": (2, 2)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.kron", kind="name"),
@@ -247,7 +290,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"grad": "the matrix must stay symmetric", "complex": "the matrix must stay Hermitian"},
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
             Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2) if not upper else numpy.conj(numpy.swapaxes(numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2), -1, -2))", kind="expr"),
         ],
@@ -275,7 +318,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"complex": "the matrix must stay Hermitian", "values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        skip={"complex": "the matrix must stay Hermitian", "values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free"},
         forms=[
             Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
         ],
@@ -295,7 +338,7 @@ OPS = [
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"complex": "the matrix must stay Hermitian", "grad": "the matrix must stay symmetric", "gradgrad": "the matrix must stay symmetric", "third": "the matrix must stay symmetric", "tangent": "the matrix must stay symmetric"},
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
             Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
         ],
@@ -335,15 +378,6 @@ OPS = [
         forms=[
             Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
             Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_qr",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
         ],
     ),
 ]

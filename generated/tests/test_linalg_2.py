@@ -6,6 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="linalg_qr",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
+        ],
+    ),
+    Op(
         name="linalg_solve",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -136,6 +145,7 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("matmul",),
         operators=("@",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}}, {"input": {"shape": (3,)}, "other": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (3,)}}, {"input": {"shape": (3,)}, "other": {"shape": (3, 2)}}, {"input": {"shape": (2, 1, 3, 4)}, "other": {"shape": (3, 4, 2)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.matmul", kind="name"),
@@ -184,6 +194,7 @@ OPS = [
         name="mm",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mm",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("mat2", "Tensor")), results=("out",), diff=("input", "mat2"), saved=("input", "mat2"), like="numpy.matmul", kind="name"),
@@ -203,24 +214,16 @@ OPS = [
         name="mv",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mv",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "vec": {"shape": (3,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("vec", "Tensor")), results=("out",), diff=("input", "vec"), saved=("input", "vec"), like="numpy.matmul", kind="name"),
         ],
     ),
     Op(
-        name="norm",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("norm",),
-        cases=({"input": {"shape": (2, 3)}, "p": 3}, {"input": {"shape": (2, 3)}, "p": 1, "dim": (1,)}, {"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "p": "nuc"}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "Scalar?"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None)), results=("out",), diff=("input",), like="numpy.linalg.norm(numpy.ravel(input) if dim is None else input, p, None if dim is None else dim[0])", kind="expr"),
-            Form(args=(("input", "Tensor"), ("p", "str", "fro"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None)), results=("out",), diff=("input",), like="numpy.linalg.norm(input, p if p != \"fro\" or input.ndim == 2 else None)", kind="expr"),
-        ],
-    ),
-    Op(
         name="outer",
-        methods=("outer",),
+        methods=("outer", "ger"),
+        out=True,
         cases=({"input": {"shape": (3,)}, "vec2": {"shape": (4,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("vec2", "Tensor")), results=("out",), diff=("input", "vec2"), like="numpy.outer", kind="name"),
@@ -279,6 +282,16 @@ OPS = [
         ],
     ),
     Op(
+        name="tensordot",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        out=True,
+        python=True,
+        cases=({"a": {"shape": (2, 3, 4)}, "b": {"shape": (3, 4, 5)}},),
+        forms=[
+            Form(args=(("a", "Tensor"), ("b", "Tensor"), ("dims", "any", 2)), results=("out",), diff=("a", "b"), like="numpy.tensordot(a, b, dims)", kind="expr"),
+        ],
+    ),
+    Op(
         name="tensorinv",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -325,6 +338,7 @@ OPS = [
         name="vdot",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("vdot",),
+        out=True,
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.vdot", kind="name"),

@@ -69,6 +69,18 @@ OPS = [
         ],
     ),
     Op(
+        name="angle",
+        elementwise=True,
+        promote="float_real",
+        methods=("angle",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.angle", kind="name"),
+        ],
+    ),
+    Op(
         name="asin",
         elementwise=True,
         promote="float",
@@ -183,6 +195,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("celu_",),
         domains={"input": (-3.0, 3.0)},
         params={"alpha": (1.0, 0.5)},
         forms=[
@@ -256,6 +269,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("elu_",),
         domains={"input": (-3.0, 3.0)},
         params={"alpha": (1.0, 0.5)},
         forms=[
@@ -350,20 +364,6 @@ OPS = [
         edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="numpy.exp2", kind="name"),
-        ],
-    ),
-    Op(
-        name="expm1",
-        elementwise=True,
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
-        methods=("expm1",),
-        inplace=("expm1_",),
-        out=True,
-        domains={"input": (-3.0, 3.0)},
-        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="numpy.expm1", kind="name"),
         ],
     ),
 ]

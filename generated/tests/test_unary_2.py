@@ -6,6 +6,20 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="expm1",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        methods=("expm1",),
+        inplace=("expm1_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="numpy.expm1", kind="name"),
+        ],
+    ),
+    Op(
         name="floor",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
@@ -60,6 +74,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("hardshrink",),
         domains={"input": (-3.0, 3.0)},
         params={"lambd": (0.5, 1.2)},
         special=({"input": 0.5, "d_input": 0}, {"input": -0.5, "d_input": 0}),
@@ -73,6 +88,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardsigmoid_",),
         domains={"input": (-5.0, 5.0)},
         special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
         forms=[
@@ -85,6 +101,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardswish_",),
         domains={"input": (-5.0, 5.0)},
         special=({"input": -3, "d_input": -0.5}, {"input": 3, "d_input": 1.5}),
         forms=[
@@ -97,6 +114,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardtanh_",),
         domains={"input": (-3.0, 3.0)},
         special=({"input": -1, "d_input": 0}, {"input": 1, "d_input": 0}),
         forms=[
@@ -158,6 +176,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("leaky_relu_",),
         domains={"input": (-3.0, 3.0)},
         params={"negative_slope": (0.01, 0.2)},
         special=({"input": 0, "d_input": 0.01},),
@@ -249,6 +268,7 @@ OPS = [
         promote="float",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
         methods=("logit",),
+        inplace=("logit_",),
         out=True,
         domains={"input": (0.15, 0.85)},
         forms=[
@@ -273,6 +293,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("mish_",),
         domains={"input": (-4.0, 4.0)},
         edges={"": (0.0, 30.0, -30.0)},
         forms=[
@@ -344,20 +365,6 @@ OPS = [
         domains={"input": (0.1, 0.9)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="scipy.special.ndtri", kind="name"),
-        ],
-    ),
-    Op(
-        name="neg",
-        elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("neg", "negative"),
-        inplace=("neg_", "negative_"),
-        operators=("neg",),
-        out=True,
-        domains={"input": (-3.0, 3.0)},
-        edges={"": (0.0, float("inf"), float("nan"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.negative", kind="name"),
         ],
     ),
 ]

@@ -6,6 +6,20 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="neg",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("neg", "negative"),
+        inplace=("neg_", "negative_"),
+        operators=("neg",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (0.0, float("inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.negative", kind="name"),
+        ],
+    ),
+    Op(
         name="polygamma_of",
         home="internal",
         elementwise=True,
@@ -61,6 +75,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("relu6_",),
         domains={"input": (-3.0, 9.0)},
         special=({"input": 0, "d_input": 0}, {"input": 6, "d_input": 0}),
         forms=[
@@ -121,6 +136,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("selu_",),
         domains={"input": (-3.0, 3.0)},
         special=({"input": 0, "d_input": 1.7580993408473766},),
         forms=[
@@ -172,6 +188,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("silu_",),
         domains={"input": (-5.0, 5.0)},
         edges={"": (0.0,)},
         forms=[
@@ -335,6 +352,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("threshold_",),
         domains={"input": (-3.0, 3.0)},
         params={"threshold": (0.1,), "value": (2.0,)},
         forms=[

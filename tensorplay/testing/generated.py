@@ -63,7 +63,7 @@ def _applicable(op: Op) -> Iterator[tuple[str, Callable[[Op], None]]]:
         yield "leak", faces.check_leak
         if op.elementwise:
             yield "blocks", faces.check_blocks
-        if any(op.allows(d) for d in ("c64", "c128")) and op.elementwise:
+        if any(op.allows(d) for d in ("c64", "c128")):
             yield "complex", derivatives.check_complex
     if op.inplace and drawn:
         yield "inplace", faces.check_inplace

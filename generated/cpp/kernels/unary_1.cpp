@@ -104,6 +104,15 @@ void airy_ai_prime_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] * m::airy_ai(input[i]), g[i]);
 }
 
+// angle: out = angle(input)
+template <class T>
+void angle(std::int64_t n, char* const* data, const Scalar*) {
+  real_t<T>* to = reinterpret_cast<real_t<T>*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::angle(input[i]);
+}
+
 // asin: out = asin(input)
 template <class T>
 void asin(std::int64_t n, char* const* data, const Scalar*) {
@@ -540,25 +549,6 @@ void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.6931471805599453) * out[i], g[i]);
 }
 
-// expm1: out = expm1(input)
-template <class T>
-void expm1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::expm1(input[i]);
-}
-
-// expm1, gradient of input: strong_mul(out + 1, g)
-template <class T>
-void expm1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] + T(1), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_1_loops[] = {
@@ -573,6 +563,7 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, airy_ai_vjp_input<float>, airy_ai_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime<float>, airy_ai_prime<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime_vjp_input<float>, airy_ai_prime_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, angle<float>, angle<double>, angle<c64>, angle<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin<float>, asin<double>, asin<c64>, asin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin_vjp_input<float>, asin_vjp_input<double>, asin_vjp_input<c64>, asin_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asinh<float>, asinh<double>, asinh<c64>, asinh<c128>}},
@@ -617,8 +608,6 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

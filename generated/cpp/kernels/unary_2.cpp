@@ -7,6 +7,25 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// expm1: out = expm1(input)
+template <class T>
+void expm1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::expm1(input[i]);
+}
+
+// expm1, gradient of input: strong_mul(out + 1, g)
+template <class T>
+void expm1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] + T(1), g[i]);
+}
+
 // floor: out = floor(input)
 template <class T>
 void floor(std::int64_t n, char* const* data, const Scalar*) {
@@ -581,28 +600,12 @@ void ndtri_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(T(2.5066282746310002) * m::exp(T(0.5) * m::square(out[i])), g[i]);
 }
 
-// neg: out = -input
-template <class T>
-void neg(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = -input[i];
-}
-
-// neg, gradient of input: strong_mul(conj(-1), g)
-template <class T>
-void neg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-1)), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, floor<std::int32_t>, floor<std::int64_t>, floor<std::uint64_t>, floor<float>, floor<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, frac<float>, frac<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, gelu_erf<float>, gelu_erf<double>, nullptr, nullptr}},
@@ -657,8 +660,6 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, ndtr_vjp_input<float>, ndtr_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ndtri<float>, ndtri<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ndtri_vjp_input<float>, ndtri_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, neg<std::int32_t>, neg<std::int64_t>, neg<std::uint64_t>, neg<float>, neg<double>, neg<c64>, neg<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, neg_vjp_input<float>, neg_vjp_input<double>, neg_vjp_input<c64>, neg_vjp_input<c128>}},
 };
 
 }  // namespace TP_ISA

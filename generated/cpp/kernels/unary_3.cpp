@@ -7,6 +7,24 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// neg: out = -input
+template <class T>
+void neg(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = -input[i];
+}
+
+// neg, gradient of input: strong_mul(conj(-1), g)
+template <class T>
+void neg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-1)), g[i]);
+}
+
 // polygamma_of: out = polygamma(order, input)
 template <class T>
 void polygamma_of(std::int64_t n, char* const* data, const Scalar* params) {
@@ -555,6 +573,8 @@ void trunc(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_3_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, neg<std::int32_t>, neg<std::int64_t>, neg<std::uint64_t>, neg<float>, neg<double>, neg<c64>, neg<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, neg_vjp_input<float>, neg_vjp_input<double>, neg_vjp_input<c64>, neg_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, polygamma_of<float>, polygamma_of<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, polygamma_of_vjp_input<float>, polygamma_of_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rad2deg<float>, rad2deg<double>, nullptr, nullptr}},

@@ -154,15 +154,15 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    add_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { add_set_tangent(out, input, other, alpha); });
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(add(input, other, alpha));
+    dual = add(input, other, alpha);
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -175,7 +175,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kAddSpec, loops[kAdd], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
@@ -273,15 +273,15 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    atan2_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { atan2_set_tangent(out, input, other); });
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(atan2(input, other));
+    dual = atan2(input, other);
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -294,7 +294,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kAtan2Spec, loops[kAtan2], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -385,7 +385,7 @@ TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_logits_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_logits_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceLogitsBackward::apply(std::span<Storage> grad_outputs) {
@@ -485,7 +485,7 @@ TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_probs_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_probs_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
@@ -553,7 +553,7 @@ TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    chebyshev_t_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { chebyshev_t_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec ChebyshevTBackward::apply(std::span<Storage> grad_outputs) {
@@ -616,7 +616,7 @@ TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    chebyshev_u_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { chebyshev_u_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec ChebyshevUBackward::apply(std::span<Storage> grad_outputs) {
@@ -679,7 +679,7 @@ TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    chebyshev_v_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { chebyshev_v_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec ChebyshevVBackward::apply(std::span<Storage> grad_outputs) {
@@ -742,7 +742,7 @@ TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    chebyshev_w_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { chebyshev_w_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec ChebyshevWBackward::apply(std::span<Storage> grad_outputs) {
@@ -821,15 +821,15 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    clamp_max_set_tangent(out, input, max);
+    wiring::each_level({&input, &max}, {}, [&] { clamp_max_set_tangent(out, input, max); });
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    tangent = wiring::tangent(clamp_max(input, max));
+    dual = clamp_max(input, max);
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -842,7 +842,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   }
   kernels::elementwise_into(kClampMaxSpec, loops[kClampMax], input->storage(), {&input->storage(), &max->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -926,15 +926,15 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    clamp_min_set_tangent(out, input, min);
+    wiring::each_level({&input, &min}, {}, [&] { clamp_min_set_tangent(out, input, min); });
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    tangent = wiring::tangent(clamp_min(input, min));
+    dual = clamp_min(input, min);
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -947,7 +947,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   }
   kernels::elementwise_into(kClampMinSpec, loops[kClampMin], input->storage(), {&input->storage(), &min->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMinBackward::apply(std::span<Storage> grad_outputs) {
@@ -1016,15 +1016,15 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    copysign_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { copysign_set_tangent(out, input, other); });
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(copysign(input, other));
+    dual = copysign(input, other);
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -1037,7 +1037,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kCopysignSpec, loops[kCopysign], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1124,15 +1124,15 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
     if (back.next_edges()[1].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    div_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { div_set_tangent(out, input, other); });
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(div(input, other));
+    dual = div(input, other);
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -1145,7 +1145,7 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
   if (node && node->next_edges()[1].node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1211,15 +1211,15 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    floor_divide_set_tangent(out);
+    wiring::each_level({&input, &other}, {}, [&] { floor_divide_set_tangent(out); });
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(floor_divide(input, other));
+    dual = floor_divide(input, other);
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -1231,7 +1231,7 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kFloorDivideSpec, loops[kFloorDivide], input->storage(), {&input->storage(),
       &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1318,7 +1318,7 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmax_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmax_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1414,7 +1414,7 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmin_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmin_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1495,15 +1495,15 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmod_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmod_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(fmod(input, other));
+    dual = fmod(input, other);
   Ref<FmodBackward> node;
   if (record) {
     node = make_node<FmodBackward>();
@@ -1516,7 +1516,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1565,6 +1565,12 @@ TensorRef gcd(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
+TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kGcdSchema, input, false);
+  kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1592,6 +1598,13 @@ Storage heaviside(const Storage& input, const Storage& values) {
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
+}
+TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
+  wiring::check_inplace(kHeavisideSchema, input, false);
+  kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
+      &values->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
@@ -1648,7 +1661,7 @@ TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t or
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    hermite_h_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { hermite_h_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec HermiteHBackward::apply(std::span<Storage> grad_outputs) {
@@ -1711,7 +1724,7 @@ TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t o
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    hermite_he_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { hermite_he_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec HermiteHeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1794,7 +1807,7 @@ TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    huber_set_tangent(out, input, target, delta);
+    wiring::each_level({&input, &target}, {}, [&] { huber_set_tangent(out, input, target, delta); });
   return out;
 }
 GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
@@ -1880,15 +1893,15 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    hypot_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { hypot_set_tangent(out, input, other); });
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(hypot(input, other));
+    dual = hypot(input, other);
   Ref<HypotBackward> node;
   if (record) {
     node = make_node<HypotBackward>();
@@ -1902,7 +1915,7 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(2, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {

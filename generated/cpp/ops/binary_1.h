@@ -398,11 +398,13 @@ TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const 
 // gcd(Tensor input, Tensor other) -> Tensor out
 TP_API Storage gcd(const Storage& input, const Storage& other);
 TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gcd_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // heaviside(Tensor input, Tensor values) -> Tensor out
 TP_API Storage heaviside(const Storage& input, const Storage& values);
 TP_API TensorRef heaviside(const TensorRef& input, const TensorRef& values);
+TP_API TensorRef heaviside_(const TensorRef& input, const TensorRef& values);
 TP_API TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_);
 
 // hermite_h(Tensor x, Tensor degree, int order) -> Tensor out

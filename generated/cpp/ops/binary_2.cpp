@@ -156,15 +156,15 @@ TensorRef igamma(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    igamma_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { igamma_set_tangent(out, input, other); });
   return out;
 }
 TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(igamma(input, other));
+    dual = igamma(input, other);
   Ref<IgammaBackward> node;
   if (record) {
     node = make_node<IgammaBackward>();
@@ -177,7 +177,7 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kIgammaSpec, loops[kIgamma], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef igamma_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -258,15 +258,15 @@ TensorRef igammac(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    igammac_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { igammac_set_tangent(out, input, other); });
   return out;
 }
 TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammacBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(igammac(input, other));
+    dual = igammac(input, other);
   Ref<IgammacBackward> node;
   if (record) {
     node = make_node<IgammacBackward>();
@@ -279,7 +279,7 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kIgammacSpec, loops[kIgammac], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef igammac_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -355,7 +355,7 @@ TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t o
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    laguerre_l_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { laguerre_l_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec LaguerreLBackward::apply(std::span<Storage> grad_outputs) {
@@ -390,6 +390,12 @@ Storage lcm(const Storage& input, const Storage& other) {
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
+}
+TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLcmSchema, input, false);
+  kernels::elementwise_into(kLcmSpec, loops[kLcm], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLcmSchema, out_, {&input, &other});
@@ -453,8 +459,29 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    ldexp_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { ldexp_set_tangent(out, input, other); });
   return out;
+}
+TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(LdexpBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = ldexp(input, other);
+  Ref<LdexpBackward> node;
+  if (record) {
+    node = make_node<LdexpBackward>();
+    LdexpBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kLdexpSpec, loops[kLdexp], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
@@ -532,7 +559,7 @@ TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t o
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
-    legendre_p_set_tangent(out, x, degree, order);
+    wiring::each_level({&x}, {}, [&] { legendre_p_set_tangent(out, x, degree, order); });
   return out;
 }
 GradVec LegendrePBackward::apply(std::span<Storage> grad_outputs) {
@@ -615,7 +642,7 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    logaddexp_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { logaddexp_set_tangent(out, input, other); });
   return out;
 }
 TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -715,7 +742,7 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
     back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    logaddexp2_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { logaddexp2_set_tangent(out, input, other); });
   return out;
 }
 TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -812,7 +839,7 @@ TensorRef maximum(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    maximum_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { maximum_set_tangent(out, input, other); });
   return out;
 }
 TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -908,7 +935,7 @@ TensorRef minimum(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    minimum_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { minimum_set_tangent(out, input, other); });
   return out;
 }
 TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -990,15 +1017,15 @@ TensorRef mul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    mul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { mul_set_tangent(out, input, other); });
   return out;
 }
 TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(MulBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(mul(input, other));
+    dual = mul(input, other);
   Ref<MulBackward> node;
   if (record) {
     node = make_node<MulBackward>();
@@ -1011,7 +1038,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kMulSpec, loops[kMul], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1065,6 +1092,13 @@ Storage nextafter(const Storage& input, const Storage& other) {
 TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
   return out;
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kNextafterSchema, input, false);
+  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kNextafterSchema, out_, {&input, &other});
@@ -1145,15 +1179,15 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
     if (back.next_edges()[1].node) back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    pow_set_tangent(out, input, exponent);
+    wiring::each_level({&input, &exponent}, {}, [&] { pow_set_tangent(out, input, exponent); });
   return out;
 }
 TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(PowBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    tangent = wiring::tangent(pow(input, exponent));
+    dual = pow(input, exponent);
   Ref<PowBackward> node;
   if (record) {
     node = make_node<PowBackward>();
@@ -1167,7 +1201,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
   wiring::finish_inplace(input, node);
   if (node && node->next_edges()[1].node) node->save(2, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
@@ -1249,15 +1283,15 @@ TensorRef remainder(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    remainder_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { remainder_set_tangent(out, input, other); });
   return out;
 }
 TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(remainder(input, other));
+    dual = remainder(input, other);
   Ref<RemainderBackward> node;
   if (record) {
     node = make_node<RemainderBackward>();
@@ -1271,7 +1305,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kRemainderSpec, loops[kRemainder], input->storage(), {&input->storage(),
       &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
@@ -1350,7 +1384,7 @@ TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alp
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    rsub_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { rsub_set_tangent(out, input, other, alpha); });
   return out;
 }
 GradVec RsubBackward::apply(std::span<Storage> grad_outputs) {
@@ -1435,7 +1469,7 @@ TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    smooth_l1_set_tangent(out, input, target, beta);
+    wiring::each_level({&input, &target}, {}, [&] { smooth_l1_set_tangent(out, input, target, beta); });
   return out;
 }
 GradVec SmoothL1Backward::apply(std::span<Storage> grad_outputs) {
@@ -1516,7 +1550,7 @@ TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    squared_difference_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { squared_difference_set_tangent(out, input, target); });
   return out;
 }
 GradVec SquaredDifferenceBackward::apply(std::span<Storage> grad_outputs) {
@@ -1587,7 +1621,7 @@ TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    strong_mul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { strong_mul_set_tangent(out, input, other); });
   return out;
 }
 GradVec StrongMulBackward::apply(std::span<Storage> grad_outputs) {
@@ -1657,15 +1691,15 @@ TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alph
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    sub_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { sub_set_tangent(out, input, other, alpha); });
   return out;
 }
 TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const bool record = wiring::records(input, other);
   wiring::check_inplace(SubBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent(sub(input, other, alpha));
+    dual = sub(input, other, alpha);
   Ref<SubBackward> node;
   if (record) {
     node = make_node<SubBackward>();
@@ -1678,7 +1712,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kSubSpec, loops[kSub], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
@@ -1770,7 +1804,7 @@ TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    xlog1py_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { xlog1py_set_tangent(out, input, other); });
   return out;
 }
 GradVec Xlog1pyBackward::apply(std::span<Storage> grad_outputs) {
@@ -1853,8 +1887,29 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    xlogy_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { xlogy_set_tangent(out, input, other); });
   return out;
+}
+TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(XlogyBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = xlogy(input, other);
+  Ref<XlogyBackward> node;
+  if (record) {
+    node = make_node<XlogyBackward>();
+    XlogyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(1, other);
+  }
+  kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});
@@ -1935,7 +1990,7 @@ TensorRef zeta(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    zeta_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { zeta_set_tangent(out, input, other); });
   return out;
 }
 TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {

@@ -328,11 +328,13 @@ TP_API TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::in
 // lcm(Tensor input, Tensor other) -> Tensor out
 TP_API Storage lcm(const Storage& input, const Storage& other);
 TP_API TensorRef lcm(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef lcm_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // ldexp(Tensor input, Tensor other) -> Tensor out
 TP_API Storage ldexp(const Storage& input, const Storage& other);
 TP_API TensorRef ldexp(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef ldexp_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // legendre_p(Tensor x, Tensor degree, int order) -> Tensor out
@@ -368,6 +370,7 @@ TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const T
 // nextafter(Tensor input, Tensor other) -> Tensor out
 TP_API Storage nextafter(const Storage& input, const Storage& other);
 TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // pow(Tensor input, Tensor exponent) -> Tensor out
@@ -411,6 +414,7 @@ TP_API TensorRef xlog1py(const TensorRef& input, const TensorRef& other);
 // xlogy(Tensor input, Tensor other) -> Tensor out
 TP_API Storage xlogy(const Storage& input, const Storage& other);
 TP_API TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef xlogy_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // zeta(Tensor input, Tensor other) -> Tensor out

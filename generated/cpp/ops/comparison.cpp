@@ -45,6 +45,12 @@ TensorRef eq(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(eq(input->storage(), other->storage()));
   return out;
 }
+TensorRef eq_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kEqSchema, input, false);
+  kernels::elementwise_into(kEqSpec, loops[kEq], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kEqSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -72,6 +78,12 @@ TensorRef ge(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(ge(input->storage(), other->storage()));
   return out;
 }
+TensorRef ge_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kGeSchema, input, false);
+  kernels::elementwise_into(kGeSpec, loops[kGe], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kGeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -98,6 +110,12 @@ Storage gt(const Storage& input, const Storage& other) {
 TensorRef gt(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(gt(input->storage(), other->storage()));
   return out;
+}
+TensorRef gt_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kGtSchema, input, false);
+  kernels::elementwise_into(kGtSpec, loops[kGt], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kGtSchema, out_, {&input, &other});
@@ -184,6 +202,17 @@ TensorRef isneginf(const TensorRef& input) {
   TensorRef out = wiring::wrap(isneginf(input->storage()));
   return out;
 }
+TensorRef isneginf_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(kIsneginfSchema, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(kIsneginfSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kIsneginfSpec, loops[kIsneginf], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kIsneginfSchema, out_, isneginf(input->storage()));
+  }
+  return out_;
+}
 
 // isposinf(Tensor input) -> Tensor out
 //   out = isposinf(input)
@@ -197,6 +226,17 @@ Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSp
 TensorRef isposinf(const TensorRef& input) {
   TensorRef out = wiring::wrap(isposinf(input->storage()));
   return out;
+}
+TensorRef isposinf_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(kIsposinfSchema, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(kIsposinfSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kIsposinfSpec, loops[kIsposinf], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kIsposinfSchema, out_, isposinf(input->storage()));
+  }
+  return out_;
 }
 
 // le(Tensor input, Tensor other) -> Tensor out
@@ -213,6 +253,12 @@ Storage le(const Storage& input, const Storage& other) {
 TensorRef le(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(le(input->storage(), other->storage()));
   return out;
+}
+TensorRef le_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLeSchema, input, false);
+  kernels::elementwise_into(kLeSpec, loops[kLe], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLeSchema, out_, {&input, &other});
@@ -241,6 +287,12 @@ TensorRef lt(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(lt(input->storage(), other->storage()));
   return out;
 }
+TensorRef lt_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLtSchema, input, false);
+  kernels::elementwise_into(kLtSpec, loops[kLt], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -268,6 +320,12 @@ TensorRef ne(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(ne(input->storage(), other->storage()));
   return out;
 }
+TensorRef ne_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kNeSchema, input, false);
+  kernels::elementwise_into(kNeSpec, loops[kNe], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kNeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -292,6 +350,17 @@ Storage signbit(const Storage& input) { return kernels::elementwise(kSignbitSpec
 TensorRef signbit(const TensorRef& input) {
   TensorRef out = wiring::wrap(signbit(input->storage()));
   return out;
+}
+TensorRef signbit_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(kSignbitSchema, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(kSignbitSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSignbitSpec, loops[kSignbit], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kSignbitSchema, out_, signbit(input->storage()));
+  }
+  return out_;
 }
 
 }  // namespace ops

@@ -119,6 +119,8 @@ Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sign(const Storage& input);
 TensorRef sign(const TensorRef& input);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
@@ -140,10 +142,50 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage view_as_complex(const Storage& input);
+TensorRef view_as_complex(const TensorRef& input);
 Storage view_as_real(const Storage& input);
 TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// adjoint(Tensor input) -> Tensor out
+//   out = mH(input)
+
+namespace {
+constexpr OpSchema kAdjointSchema{"adjoint", "adjoint(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V adjoint_compose(const V& input) { return mH(input); }
+}  // namespace
+
+Storage adjoint(const Storage& input) { return adjoint_compose<Storage>(input); }
+TensorRef adjoint(const TensorRef& input) { return adjoint_compose<TensorRef>(input); }
+
+// angle_backward(Tensor grad, Tensor input) -> Tensor out
+//   size = square(real(input)) + square(imag(input))
+//   across = view_as_complex(stack((-imag(input), real(input)), -1))
+//   out = where(size == 0, 0, grad / size) * across
+
+namespace {
+constexpr OpSchema kAngleBackwardSchema{"angle_backward", "angle_backward(Tensor grad, Tensor input) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V angle_backward_compose(const V& grad, const V& input) {
+  const auto size = add(square(real(input)), square(imag(input)), Scalar(1));
+  const auto across = view_as_complex(stack(std::vector<V>{neg(imag(input)), real(input)}, std::int64_t(-1)));
+  return mul(where(eq(size, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), div(grad, size)),
+      across);
+}
+}  // namespace
+
+Storage angle_backward(const Storage& grad, const Storage& input) {
+  return angle_backward_compose<Storage>(grad, input);
+}
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input) {
+  return angle_backward_compose<TensorRef>(grad, input);
+}
 
 // as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out
 //   out = unsqueeze(input, -1) if ndim(B) == 1 or ndim(B) == ndim(A) - 1 and shape(B) == first_sizes(shape(A), -1) else input
@@ -372,13 +414,13 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    tangent = wiring::tangent(clamp(input, min, max));
+    dual = clamp(input, min, max);
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 
@@ -685,22 +727,6 @@ V diagflat_compose(const V& input, std::int64_t offset) {
 
 Storage diagflat(const Storage& input, std::int64_t offset) { return diagflat_compose<Storage>(input, offset); }
 TensorRef diagflat(const TensorRef& input, std::int64_t offset) { return diagflat_compose<TensorRef>(input, offset); }
-
-// diff(Tensor input, *, int dim=-1) -> Tensor out
-//   out = narrow(input, dim, 1, size(input, dim) - 1) - narrow(input, dim, 0, size(input, dim) - 1)
-
-namespace {
-constexpr OpSchema kDiffSchema{"diff", "diff(Tensor input, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V diff_compose(const V& input, std::int64_t dim) {
-  return sub(narrow(input, dim, std::int64_t(1), size(input, dim) - std::int64_t(1)), narrow(input, dim,
-      std::int64_t(0), size(input, dim) - std::int64_t(1)), Scalar(1));
-}
-}  // namespace
-
-Storage diff(const Storage& input, std::int64_t dim) { return diff_compose<Storage>(input, dim); }
-TensorRef diff(const TensorRef& input, std::int64_t dim) { return diff_compose<TensorRef>(input, dim); }
 
 // dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out
 //   out = vector_norm(input - other, p)

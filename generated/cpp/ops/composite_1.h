@@ -5,6 +5,14 @@
 
 namespace tp::ops {
 
+// adjoint(Tensor input) -> Tensor out
+TP_API Storage adjoint(const Storage& input);
+TP_API TensorRef adjoint(const TensorRef& input);
+
+// angle_backward(Tensor grad, Tensor input) -> Tensor out
+TP_API Storage angle_backward(const Storage& grad, const Storage& input);
+TP_API TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
+
 // as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out
 TP_API Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
 TP_API TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
@@ -108,10 +116,6 @@ TP_API TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::in
 // diagflat(Tensor input, int offset=0) -> Tensor out
 TP_API Storage diagflat(const Storage& input, std::int64_t offset);
 TP_API TensorRef diagflat(const TensorRef& input, std::int64_t offset);
-
-// diff(Tensor input, *, int dim=-1) -> Tensor out
-TP_API Storage diff(const Storage& input, std::int64_t dim);
-TP_API TensorRef diff(const TensorRef& input, std::int64_t dim);
 
 // dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out
 TP_API Storage dist(const Storage& input, const Storage& other, const Scalar& p);

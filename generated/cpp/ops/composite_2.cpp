@@ -641,6 +641,19 @@ TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian) 
   return rank_of_compose<TensorRef>(A, atol, rtol, hermitian);
 }
 
+// ravel(Tensor input) -> Tensor out
+//   out = reshape(input, (-1,))
+
+namespace {
+constexpr OpSchema kRavelSchema{"ravel", "ravel(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V ravel_compose(const V& input) { return reshape(input, Dims{std::int64_t(-1)}); }
+}  // namespace
+
+Storage ravel(const Storage& input) { return ravel_compose<Storage>(input); }
+TensorRef ravel(const TensorRef& input) { return ravel_compose<TensorRef>(input); }
+
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 //   out = mean(input) if reduction_code(reduction) == 1 else sum(input) if reduction_code(reduction) == 2 else input
 

@@ -96,6 +96,10 @@ TP_API TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const T
 TP_API Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
 TP_API TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 
+// ravel(Tensor input) -> Tensor out
+TP_API Storage ravel(const Storage& input);
+TP_API TensorRef ravel(const TensorRef& input);
+
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 TP_API Storage reduce_loss(const Storage& input, std::string_view reduction);
 TP_API TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);

@@ -52,7 +52,8 @@ TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& ke
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding,
+        stride); });
   return out;
 }
 GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
@@ -122,6 +123,11 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv1d(wiring::autocast(Conv1dBackward::schema_v1, input), wiring::autocast(Conv1dBackward::schema_v1,
+        weight), wiring::autocast(Conv1dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -140,7 +146,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -220,6 +227,11 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv1d(wiring::autocast(Conv1dBackward1::schema_v1, input), wiring::autocast(Conv1dBackward1::schema_v1,
+        weight), wiring::autocast(Conv1dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -238,7 +250,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -318,6 +331,11 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv2d(wiring::autocast(Conv2dBackward::schema_v1, input), wiring::autocast(Conv2dBackward::schema_v1,
+        weight), wiring::autocast(Conv2dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -336,7 +354,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -416,6 +435,11 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv2d(wiring::autocast(Conv2dBackward1::schema_v1, input), wiring::autocast(Conv2dBackward1::schema_v1,
+        weight), wiring::autocast(Conv2dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -434,7 +458,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -514,6 +539,11 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv3d(wiring::autocast(Conv3dBackward::schema_v1, input), wiring::autocast(Conv3dBackward::schema_v1,
+        weight), wiring::autocast(Conv3dBackward::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -532,7 +562,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -612,6 +643,11 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv3d(wiring::autocast(Conv3dBackward1::schema_v1, input), wiring::autocast(Conv3dBackward1::schema_v1,
+        weight), wiring::autocast(Conv3dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -630,7 +666,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -712,6 +749,12 @@ Storage conv_transpose1d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose1d(wiring::autocast(ConvTranspose1dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose1dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose1dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose1d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -730,7 +773,8 @@ TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose1d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose1d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -812,6 +856,12 @@ Storage conv_transpose2d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose2d(wiring::autocast(ConvTranspose2dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose2dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose2dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose2d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -830,7 +880,8 @@ TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose2d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose2d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -912,6 +963,12 @@ Storage conv_transpose3d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose3d(wiring::autocast(ConvTranspose3dBackward::schema_v1, input),
+        wiring::autocast(ConvTranspose3dBackward::schema_v1, weight),
+        wiring::autocast(ConvTranspose3dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+  }
   TensorRef out = wiring::wrap(conv_transpose3d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -930,7 +987,8 @@ TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose3d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose3d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -1012,6 +1070,12 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return convolution(wiring::autocast(ConvolutionBackward::schema_v1, input),
+        wiring::autocast(ConvolutionBackward::schema_v1, weight), wiring::autocast(ConvolutionBackward::schema_v1,
+        bias), stride, padding, dilation, groups);
+  }
   TensorRef out = wiring::wrap(convolution(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -1031,7 +1095,8 @@ TensorRef convolution(const TensorRef& input, const TensorRef& weight, const Ten
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1122,7 +1187,8 @@ TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& wei
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_input_backward_set_tangent(out, grad, weight, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1220,7 +1286,8 @@ TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_mode_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_mode_set_tangent(out, input, weight, bias,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1313,7 +1380,8 @@ TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_mode_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_mode_input_backward_set_tangent(out, grad, weight,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1400,7 +1468,8 @@ TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_mode_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_mode_weight_backward_set_tangent(out, grad, input,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1487,7 +1556,8 @@ TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_weight_backward_set_tangent(out, grad, input, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1554,7 +1624,7 @@ TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& di
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    im2col_set_tangent(out, input, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { im2col_set_tangent(out, input, kernel_size, dilation, padding, stride); });
   return out;
 }
 GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {

@@ -62,7 +62,7 @@ TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { fft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec FftBackward::apply(std::span<Storage> grad_outputs) {
@@ -145,7 +145,7 @@ TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { fftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec FftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -213,7 +213,7 @@ TensorRef fit_size(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fit_size_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { fit_size_set_tangent(out, input, size); });
   return out;
 }
 GradVec FitSizeBackward::apply(std::span<Storage> grad_outputs) {
@@ -370,7 +370,7 @@ TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ifft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { ifft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec IfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -453,7 +453,7 @@ TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ifftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { ifftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec IfftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -606,7 +606,7 @@ TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int6
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    irfft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { irfft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec IrfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -691,7 +691,7 @@ TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    irfftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { irfftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec IrfftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -749,7 +749,7 @@ TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rfft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { rfft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec RfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -835,7 +835,7 @@ TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rfftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { rfftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec RfftnBackward::apply(std::span<Storage> grad_outputs) {

@@ -18,10 +18,16 @@ Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
+Storage clamp(const Storage& input, const Storage& min, const Storage& max);
+TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 Storage contiguous(const Storage& input);
 TensorRef contiguous(const TensorRef& input);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
@@ -38,10 +44,27 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
     std::optional<std::int64_t> end, std::int64_t step);
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// argwhere(Tensor input) -> Tensor<i64> out
+//   out = nonzero(input)
+
+namespace {
+constexpr OpSchema kArgwhereSchema{"argwhere", "argwhere(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V argwhere_compose(const V& input) { return nonzero(input); }
+}  // namespace
+
+Storage argwhere(const Storage& input) { return argwhere_compose<Storage>(input); }
+TensorRef argwhere(const TensorRef& input) { return argwhere_compose<TensorRef>(input); }
 
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 //   vjp grad = as_strided(contiguous(g), size, stride, storage_offset)
@@ -81,7 +104,8 @@ TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, con
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    as_strided_backward_set_tangent(slope, grad, input_size, size, stride, storage_offset);
+    wiring::each_level({&grad}, {}, [&] { as_strided_backward_set_tangent(slope, grad, input_size, size, stride,
+        storage_offset); });
   return slope;
 }
 GradVec AsStridedBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -149,7 +173,8 @@ TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    as_strided_scatter_set_tangent(out, input, src, size, stride, storage_offset);
+    wiring::each_level({&input, &src}, {}, [&] { as_strided_scatter_set_tangent(out, input, src, size, stride,
+        storage_offset); });
   return out;
 }
 GradVec AsStridedScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -192,22 +217,6 @@ TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_
   return out;
 }
 
-// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
-
-namespace {
-constexpr OpSchema kBucketizeSchema{"bucketize",
-    "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
-}  // namespace
-
-Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
-  check_dtype(kBucketizeSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::bucketize(kBucketizeSchema, input, boundaries, right);
-}
-TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right) {
-  TensorRef out = wiring::wrap(bucketize(input->storage(), boundaries->storage(), right));
-  return out;
-}
-
 // diagonal_backward(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor slope
 //   vjp grad = diagonal(g, offset, dim1, dim2)
 //   saves: offset, dim1, dim2
@@ -243,7 +252,7 @@ TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2);
+    wiring::each_level({&grad}, {}, [&] { diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2); });
   return slope;
 }
 GradVec DiagonalBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -308,7 +317,7 @@ TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2);
+    wiring::each_level({&input, &src}, {}, [&] { diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2); });
   return out;
 }
 GradVec DiagonalScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -366,7 +375,7 @@ TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::option
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&weight}))
-    embedding_set_tangent(out, input, weight, padding_idx);
+    wiring::each_level({&weight}, {}, [&] { embedding_set_tangent(out, input, weight, padding_idx); });
   return out;
 }
 GradVec EmbeddingBackward::apply(std::span<Storage> grad_outputs) {
@@ -423,7 +432,8 @@ TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std:
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+    wiring::each_level({&grad}, {}, [&] { embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+        });
   return slope;
 }
 GradVec EmbeddingBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -475,7 +485,7 @@ TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& inde
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gather_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { gather_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec GatherBackward::apply(std::span<Storage> grad_outputs) {
@@ -528,7 +538,7 @@ TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_set_tangent(out, input, indices);
+    wiring::each_level({&input}, {}, [&] { index_set_tangent(out, input, indices); });
   return out;
 }
 GradVec IndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -598,16 +608,16 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_add_set_tangent(out, input, dim, index, source, alpha);
+    wiring::each_level({&input, &source}, {}, [&] { index_add_set_tangent(out, input, dim, index, source, alpha); });
   return out;
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    tangent = wiring::tangent(index_add(input, dim, index, source, alpha));
+    dual = index_add(input, dim, index, source, alpha);
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -621,7 +631,7 @@ TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& 
   }
   kernels::index_add_(IndexAddBackward::schema_v1, input->storage(), dim, index->storage(), source->storage(), alpha);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -691,8 +701,29 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_copy_set_tangent(out, input, dim, index, source);
+    wiring::each_level({&input, &source}, {}, [&] { index_copy_set_tangent(out, input, dim, index, source); });
   return out;
+}
+TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = index_copy(input, dim, index, source);
+  Ref<IndexCopyBackward> node;
+  if (record) {
+    node = make_node<IndexCopyBackward>();
+    IndexCopyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, source);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_copy_(IndexCopyBackward::schema_v1, input->storage(), dim, index->storage(), source->storage());
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -763,8 +794,29 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    index_fill_set_tangent(out, input, dim, index, value);
+    wiring::each_level({&input, &value}, {}, [&] { index_fill_set_tangent(out, input, dim, index, value); });
   return out;
+}
+TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  const bool record = wiring::records(input, value);
+  wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
+    dual = index_fill(input, dim, index, value);
+  Ref<IndexFillBackward> node;
+  if (record) {
+    node = make_node<IndexFillBackward>();
+    IndexFillBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, value);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_fill_(IndexFillBackward::schema_v1, input->storage(), dim, index->storage(), value->storage());
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -841,16 +893,16 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    index_put_set_tangent(out, input, indices, values, accumulate);
+    wiring::each_level({&input, &values}, {}, [&] { index_put_set_tangent(out, input, indices, values, accumulate); });
   return out;
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    tangent = wiring::tangent(index_put(input, indices, values, accumulate));
+    dual = index_put(input, indices, values, accumulate);
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -866,7 +918,7 @@ TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices,
   kernels::index_put_(IndexPutBackward::schema_v1, input->storage(), storages_of(indices), values->storage(),
       accumulate);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexPutBackward::apply(std::span<Storage> grad_outputs) {
@@ -925,7 +977,7 @@ TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_select_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { index_select_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec IndexSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -944,6 +996,48 @@ GraphGradVec IndexSelectBackward::apply_for_graph(std::span<const TensorRef> gra
     grads[0] = fit(index_select_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0), dim_), input_shape(0),
         input_dtype(0));
   return grads;
+}
+
+// masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out
+//   sizes = broadcast_shape(shape(input), shape(mask))
+//   m = expand(mask, sizes)
+//   at = clamp(cumsum(reshape(m, (-1,)), 0) - 1, 0)
+//   out = where(m, reshape(index_select(reshape(source, (-1,)), 0, at), sizes), input)
+
+namespace {
+constexpr OpSchema kMaskedScatterSchema{"masked_scatter",
+    "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V masked_scatter_compose(const V& input, const V& mask, const V& source) {
+  const auto sizes = broadcast_shape(shape(input), shape(mask));
+  const auto m = expand(mask, sizes);
+  const auto at = clamp(sub(cumsum(reshape(m, Dims{std::int64_t(-1)}), std::int64_t(0), std::nullopt),
+      number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(std::int64_t(0))), V());
+  return where(m, reshape(index_select(reshape(source, Dims{std::int64_t(-1)}), std::int64_t(0), at), sizes), input);
+}
+}  // namespace
+
+Storage masked_scatter(const Storage& input, const Storage& mask, const Storage& source) {
+  return kernels::masked_scatter(kMaskedScatterSchema, input, mask, source);
+}
+TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  if (!(wiring::records(input, source) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &source})))) {
+    return wiring::wrap(masked_scatter(input->storage(), mask->storage(), source->storage()));
+  }
+  return masked_scatter_compose<TensorRef>(input, mask, source);
+}
+TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kMaskedScatterSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = masked_scatter(input, mask, source);
+  TensorRef result = record ? masked_scatter(clone(input), mask, source) : masked_scatter(input, mask, source);
+  kernels::copy_broadcast("masked_scatter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 
 // masked_select(Tensor input, Tensor mask) -> Tensor out
@@ -976,7 +1070,7 @@ TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    masked_select_set_tangent(out, input, mask);
+    wiring::each_level({&input}, {}, [&] { masked_select_set_tangent(out, input, mask); });
   return out;
 }
 GradVec MaskedSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -1029,7 +1123,7 @@ TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, c
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    masked_select_backward_set_tangent(slope, grad, mask, size);
+    wiring::each_level({&grad}, {}, [&] { masked_select_backward_set_tangent(slope, grad, mask, size); });
   return slope;
 }
 GradVec MaskedSelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1076,6 +1170,39 @@ TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
   return out;
 }
 
+// put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out
+//   out = reshape(index_put(reshape(input, (-1,)), (reshape(index, (-1,)),), reshape(source, (-1,)), accumulate), shape(input))
+
+namespace {
+constexpr OpSchema kPutSchema{"put",
+    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V put_compose(const V& input, const V& index, const V& source, bool accumulate) {
+  return reshape(index_put(reshape(input, Dims{std::int64_t(-1)}), std::vector<V>{reshape(index,
+      Dims{std::int64_t(-1)})}, reshape(source, Dims{std::int64_t(-1)}), accumulate), shape(input));
+}
+}  // namespace
+
+Storage put(const Storage& input, const Storage& index, const Storage& source, bool accumulate) {
+  return put_compose<Storage>(input, index, source, accumulate);
+}
+TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  return put_compose<TensorRef>(input, index, source, accumulate);
+}
+TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kPutSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = put(input, index, source, accumulate);
+  TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
+  kernels::copy_broadcast("put_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
 //   vjp input = scatter(g, dim, index, 0)
 //   saves: index, dim
@@ -1114,15 +1241,15 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scatter_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { scatter_set_tangent(out, input, dim, index); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(scatter(input, dim, index, value));
+    dual = scatter(input, dim, index, value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -1134,7 +1261,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_value_(ScatterBackward::schema_v1, input->storage(), dim, index->storage(), value);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1202,15 +1329,15 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_1_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_1_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter(input, dim, index, src));
+    dual = scatter(input, dim, index, src);
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -1223,7 +1350,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_(ScatterBackward1::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward1::apply(std::span<Storage> grad_outputs) {
@@ -1293,15 +1420,15 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_add_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_add_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(scatter_add(input, dim, index, src));
+    dual = scatter_add(input, dim, index, src);
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -1314,7 +1441,7 @@ TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef
   }
   kernels::scatter_add_(ScatterAddBackward::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -1339,19 +1466,37 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
-// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
+// scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out
 
 namespace {
-constexpr OpSchema kSearchsortedSchema{"searchsorted",
-    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
+    "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
 }  // namespace
 
-Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right) {
-  check_dtype(kSearchsortedSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::searchsorted(kSearchsortedSchema, sorted_sequence, input, right);
+Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce, bool include_self) {
+  return kernels::scatter_reduce(kScatterReduceValueSchema, input, dim, index, src, reduce, include_self);
 }
-TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  TensorRef out = wiring::wrap(searchsorted(sorted_sequence->storage(), input->storage(), right));
+TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce, bool include_self) {
+  TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
+      include_self));
+  return out;
+}
+
+// searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
+    "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right) {
+  check_dtype(kSearchsortedInSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
+}
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
 }
 
@@ -1385,7 +1530,7 @@ TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t 
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    select_backward_set_tangent(slope, grad, size, dim, index);
+    wiring::each_level({&grad}, {}, [&] { select_backward_set_tangent(slope, grad, size, dim, index); });
   return slope;
 }
 GradVec SelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1444,7 +1589,7 @@ TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int6
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    select_scatter_set_tangent(out, input, src, dim, index);
+    wiring::each_level({&input, &src}, {}, [&] { select_scatter_set_tangent(out, input, src, dim, index); });
   return out;
 }
 GradVec SelectScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1505,7 +1650,7 @@ TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t d
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    slice_backward_set_tangent(slope, grad, size, dim, start, end, step);
+    wiring::each_level({&grad}, {}, [&] { slice_backward_set_tangent(slope, grad, size, dim, start, end, step); });
   return slope;
 }
 GradVec SliceBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1572,7 +1717,7 @@ TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    slice_scatter_set_tangent(out, input, src, dim, start, end, step);
+    wiring::each_level({&input, &src}, {}, [&] { slice_scatter_set_tangent(out, input, src, dim, start, end, step); });
   return out;
 }
 GradVec SliceScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1672,7 +1817,8 @@ TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::in
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+    wiring::each_level({&grad}, {}, [&] { unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+        });
   return slope;
 }
 GradVec UnfoldBackwardBackward::apply(std::span<Storage> grad_outputs) {

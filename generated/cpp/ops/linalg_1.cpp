@@ -67,8 +67,8 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
-TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage refused(const Storage& A, std::string_view message);
 TensorRef refused(const TensorRef& A, std::string_view message);
 Storage repeat(const Storage& input, const Dims& repeats);
@@ -144,6 +144,11 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return addbmm(wiring::autocast(AddbmmBackward::schema_v1, input), wiring::autocast(AddbmmBackward::schema_v1,
+        batch1), wiring::autocast(AddbmmBackward::schema_v1, batch2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(addbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<AddbmmBackward>();
@@ -159,8 +164,35 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    addbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+    wiring::each_level({&input, &batch1, &batch2}, {}, [&] { addbmm_set_tangent(out, input, batch1, batch2, beta,
+        alpha); });
   return out;
+}
+TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const bool record = wiring::records(input, batch1, batch2);
+  wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
+    dual = addbmm(input, batch1, batch2, beta, alpha);
+  Ref<AddbmmBackward> node;
+  if (record) {
+    node = make_node<AddbmmBackward>();
+    AddbmmBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, batch1);
+    back.set_input(2, batch2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (batch2->requires_grad()) back.save(0, batch1);
+    if (batch1->requires_grad()) back.save(1, batch2);
+  }
+  kernels::copy_broadcast("addbmm_", input->storage(), addbmm(input->storage(), batch1->storage(), batch2->storage(),
+      beta, alpha));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec AddbmmBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -229,6 +261,11 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return addmm(wiring::autocast(AddmmBackward::schema_v1, input), wiring::autocast(AddmmBackward::schema_v1, mat1),
+        wiring::autocast(AddmmBackward::schema_v1, mat2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(addmm(input->storage(), mat1->storage(), mat2->storage(), beta, alpha));
   if (wiring::records(input, mat1, mat2)) {
     auto node = make_node<AddmmBackward>();
@@ -244,8 +281,34 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
-    addmm_set_tangent(out, input, mat1, mat2, beta, alpha);
+    wiring::each_level({&input, &mat1, &mat2}, {}, [&] { addmm_set_tangent(out, input, mat1, mat2, beta, alpha); });
   return out;
+}
+TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
+    const Scalar& alpha) {
+  const bool record = wiring::records(input, mat1, mat2);
+  wiring::check_inplace(AddmmBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
+    dual = addmm(input, mat1, mat2, beta, alpha);
+  Ref<AddmmBackward> node;
+  if (record) {
+    node = make_node<AddmmBackward>();
+    AddmmBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, mat1);
+    back.set_input(2, mat2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (mat2->requires_grad()) back.save(0, mat1);
+    if (mat1->requires_grad()) back.save(1, mat2);
+  }
+  kernels::copy_broadcast("addmm_", input->storage(), addmm(input->storage(), mat1->storage(), mat2->storage(), beta,
+      alpha));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec AddmmBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -331,8 +394,34 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
-    addmv_set_tangent(out, input, mat, vec, beta, alpha);
+    wiring::each_level({&input, &mat, &vec}, {}, [&] { addmv_set_tangent(out, input, mat, vec, beta, alpha); });
   return out;
+}
+TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha) {
+  const bool record = wiring::records(input, mat, vec);
+  wiring::check_inplace(AddmvBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
+    dual = addmv(input, mat, vec, beta, alpha);
+  Ref<AddmvBackward> node;
+  if (record) {
+    node = make_node<AddmvBackward>();
+    AddmvBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, mat);
+    back.set_input(2, vec);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (vec->requires_grad()) back.save(0, mat);
+    if (mat->requires_grad()) back.save(1, vec);
+  }
+  kernels::copy_broadcast("addmv_", input->storage(), addmv(input->storage(), mat->storage(), vec->storage(), beta,
+      alpha));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec AddmvBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -415,8 +504,34 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
-    addr_set_tangent(out, input, vec1, vec2, beta, alpha);
+    wiring::each_level({&input, &vec1, &vec2}, {}, [&] { addr_set_tangent(out, input, vec1, vec2, beta, alpha); });
   return out;
+}
+TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha) {
+  const bool record = wiring::records(input, vec1, vec2);
+  wiring::check_inplace(AddrBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
+    dual = addr(input, vec1, vec2, beta, alpha);
+  Ref<AddrBackward> node;
+  if (record) {
+    node = make_node<AddrBackward>();
+    AddrBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, vec1);
+    back.set_input(2, vec2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (vec2->requires_grad()) back.save(0, vec1);
+    if (vec1->requires_grad()) back.save(1, vec2);
+  }
+  kernels::copy_broadcast("addr_", input->storage(), addr(input->storage(), vec1->storage(), vec2->storage(), beta,
+      alpha));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec AddrBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -490,6 +605,11 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return baddbmm(wiring::autocast(BaddbmmBackward::schema_v1, input), wiring::autocast(BaddbmmBackward::schema_v1,
+        batch1), wiring::autocast(BaddbmmBackward::schema_v1, batch2), beta, alpha);
+  }
   TensorRef out = wiring::wrap(baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<BaddbmmBackward>();
@@ -505,8 +625,35 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    baddbmm_set_tangent(out, input, batch1, batch2, beta, alpha);
+    wiring::each_level({&input, &batch1, &batch2}, {}, [&] { baddbmm_set_tangent(out, input, batch1, batch2, beta,
+        alpha); });
   return out;
+}
+TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const bool record = wiring::records(input, batch1, batch2);
+  wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
+    dual = baddbmm(input, batch1, batch2, beta, alpha);
+  Ref<BaddbmmBackward> node;
+  if (record) {
+    node = make_node<BaddbmmBackward>();
+    BaddbmmBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, batch1);
+    back.set_input(2, batch2);
+    back.beta_ = beta;
+    back.alpha_ = alpha;
+    if (batch2->requires_grad()) back.save(0, batch1);
+    if (batch1->requires_grad()) back.save(1, batch2);
+  }
+  kernels::copy_broadcast("baddbmm_", input->storage(), baddbmm(input->storage(), batch1->storage(), batch2->storage(),
+      beta, alpha));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec BaddbmmBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -561,6 +708,10 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return bmm(wiring::autocast(BmmBackward::schema_v1, input), wiring::autocast(BmmBackward::schema_v1, mat2));
+  }
   TensorRef out = wiring::wrap(bmm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<BmmBackward>();
@@ -573,7 +724,7 @@ TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat2}))
-    bmm_set_tangent(out, input, mat2);
+    wiring::each_level({&input, &mat2}, {}, [&] { bmm_set_tangent(out, input, mat2); });
   return out;
 }
 GradVec BmmBackward::apply(std::span<Storage> grad_outputs) {
@@ -601,7 +752,8 @@ GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_output
 //   out = vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, (-1,))
 
 namespace {
-constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::ForceFp32,
+    true};
 
 template <class V>
 V cdist_compose(const V& x1, const V& x2, double p) {
@@ -611,7 +763,13 @@ V cdist_compose(const V& x1, const V& x2, double p) {
 }  // namespace
 
 Storage cdist(const Storage& x1, const Storage& x2, double p) { return cdist_compose<Storage>(x1, x2, p); }
-TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) { return cdist_compose<TensorRef>(x1, x2, p); }
+TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cdist(wiring::autocast(kCdistSchema, x1), wiring::autocast(kCdistSchema, x2), p);
+  }
+  return cdist_compose<TensorRef>(x1, x2, p);
+}
 
 // checked_info(Tensor info, bool check, str caller, str what) -> Tensor out
 
@@ -727,7 +885,7 @@ std::array<TensorRef, 2> cholesky_ex_core(const TensorRef& input, bool upper) {
     back.save(0, L);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cholesky_ex_core_set_tangent(L, input);
+    wiring::each_level({&input}, {}, [&] { cholesky_ex_core_set_tangent(L, input); });
   return {L, info};
 }
 GradVec CholeskyExCoreBackward::apply(std::span<Storage> grad_outputs) {
@@ -844,7 +1002,7 @@ TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cholesky_symmetric_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cholesky_symmetric_set_tangent(out, input); });
   return out;
 }
 GradVec CholeskySymmetricBackward::apply(std::span<Storage> grad_outputs) {
@@ -903,8 +1061,8 @@ Storage cond(const Storage& A, std::string_view p) { return cond_1_compose<Stora
 TensorRef cond(const TensorRef& A, std::string_view p) { return cond_1_compose<TensorRef>(A, p); }
 
 // corrcoef(Tensor input) -> Tensor out
-//   c = cov(input)
-//   d = rsqrt(diagonal(c)) if ndim(input) == 2 else rsqrt(c)
+//   c = cov_rows(input, 1)
+//   d = rsqrt(real(diagonal(c))) if ndim(input) == 2 else rsqrt(real(c))
 //   out = c * unsqueeze(d, 1) * unsqueeze(d, 0) if ndim(input) == 2 else c * d * d
 
 namespace {
@@ -912,9 +1070,9 @@ constexpr OpSchema kCorrcoefSchema{"corrcoef", "corrcoef(Tensor input) -> Tensor
 
 template <class V>
 V corrcoef_compose(const V& input) {
-  const auto c = cov(input, std::int64_t(1));
-  const auto d = (ndim(input) == std::int64_t(2) ? rsqrt(diagonal(c, std::int64_t(0), std::int64_t(0),
-      std::int64_t(1))) : rsqrt(c));
+  const auto c = cov_rows(input, std::int64_t(1));
+  const auto d = (ndim(input) == std::int64_t(2) ? rsqrt(real(diagonal(c, std::int64_t(0), std::int64_t(0),
+      std::int64_t(1)))) : rsqrt(real(c)));
   return (ndim(input) == std::int64_t(2) ? mul(mul(c, unsqueeze(d, std::int64_t(1))), unsqueeze(d, std::int64_t(0)))
       : mul(mul(c, d), d));
 }
@@ -923,17 +1081,18 @@ V corrcoef_compose(const V& input) {
 Storage corrcoef(const Storage& input) { return corrcoef_compose<Storage>(input); }
 TensorRef corrcoef(const TensorRef& input) { return corrcoef_compose<TensorRef>(input); }
 
-// cov(Tensor input, *, int correction=1) -> Tensor out
+// cov_rows(Tensor input, int correction) -> Tensor out
 //   rows = input if ndim(input) == 2 else reshape(input, (1, -1))
 //   centred = rows - mean(rows, (1,), True)
 //   square = matmul(centred, mH(centred)) / (size(rows, 1) - correction)
 //   out = square if ndim(input) == 2 else reshape(square, ())
 
 namespace {
-constexpr OpSchema kCovSchema{"cov", "cov(Tensor input, *, int correction=1) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kCovRowsSchema{"cov_rows", "cov_rows(Tensor input, int correction) -> Tensor out", 1, Amp::Keep,
+    true};
 
 template <class V>
-V cov_compose(const V& input, std::int64_t correction) {
+V cov_rows_compose(const V& input, std::int64_t correction) {
   const auto rows = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
       std::int64_t(-1)}));
   const auto centred = sub(rows, mean(rows, Dims{std::int64_t(1)}, true, std::nullopt), Scalar(1));
@@ -942,8 +1101,10 @@ V cov_compose(const V& input, std::int64_t correction) {
 }
 }  // namespace
 
-Storage cov(const Storage& input, std::int64_t correction) { return cov_compose<Storage>(input, correction); }
-TensorRef cov(const TensorRef& input, std::int64_t correction) { return cov_compose<TensorRef>(input, correction); }
+Storage cov_rows(const Storage& input, std::int64_t correction) { return cov_rows_compose<Storage>(input, correction); }
+TensorRef cov_rows(const TensorRef& input, std::int64_t correction) {
+  return cov_rows_compose<TensorRef>(input, correction);
+}
 
 // det(Tensor A) -> Tensor out
 //   vjp A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))
@@ -982,7 +1143,7 @@ TensorRef det(const TensorRef& A) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    det_set_tangent(out, A);
+    wiring::each_level({&A}, {}, [&] { det_set_tangent(out, A); });
   return out;
 }
 GradVec DetBackward::apply(std::span<Storage> grad_outputs) {
@@ -1042,7 +1203,7 @@ TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor}))
-    dot_set_tangent(out, input, tensor);
+    wiring::each_level({&input, &tensor}, {}, [&] { dot_set_tangent(out, input, tensor); });
   return out;
 }
 GradVec DotBackward::apply(std::span<Storage> grad_outputs) {
@@ -1117,7 +1278,7 @@ TensorRef inv(const TensorRef& A) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    inv_set_tangent(out, A);
+    wiring::each_level({&A}, {}, [&] { inv_set_tangent(out, A); });
   return out;
 }
 GradVec InvBackward::apply(std::span<Storage> grad_outputs) {
@@ -1204,7 +1365,7 @@ std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
     back.save(0, inverse);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    inv_ex_core_set_tangent(inverse, A);
+    wiring::each_level({&A}, {}, [&] { inv_ex_core_set_tangent(inverse, A); });
   return {inverse, info};
 }
 GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
@@ -1329,7 +1490,7 @@ std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
     back.save(1, eigenvectors);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_eig_set_tangent(eigenvalues, eigenvectors, A);
+    wiring::each_level({&A}, {}, [&] { linalg_eig_set_tangent(eigenvalues, eigenvectors, A); });
   return {eigenvalues, eigenvectors};
 }
 GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
@@ -1399,7 +1560,7 @@ std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) 
     back.save(1, eigenvectors);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_eigh_set_tangent(eigenvalues, eigenvectors, A);
+    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
   return {eigenvalues, eigenvectors};
 }
 GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
@@ -1577,7 +1738,7 @@ TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const Te
     if (back.next_edges()[0].node) back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&LU, &B}))
-    linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint);
+    wiring::each_level({&LU, &B}, {}, [&] { linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint); });
   return out;
 }
 GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
@@ -1658,80 +1819,6 @@ Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<
 TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
-//   saves: A, Q, R, mode
-
-namespace {
-
-template <class V>
-V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
-  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
-      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
-      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
-}
-
-void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {Q, R};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_Q = us[0];
-    const TensorRef& g_R = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
-        wiring::primal(R), mode), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
-  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
-}
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
-  TensorRef Q = wiring::wrap(std::move(results[0]));
-  TensorRef R = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgQrBackward>();
-    LinalgQrBackward& back = *node;
-    back.set_output(Q->storage());
-    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
-    back.set_input(0, A);
-    back.mode_ = mode;
-    back.save(0, A);
-    wiring::attach(Q, NodeRef::share(&back), 0);
-    wiring::attach(R, NodeRef::share(&back), 1);
-    back.save(1, Q);
-    back.save(2, R);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_qr_set_tangent(Q, R, A, mode);
-  return {Q, R};
-}
-GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
-        input_shape(0), input_dtype(0));
-  return grads;
 }
 
 }  // namespace ops

@@ -10,7 +10,7 @@ class TP_API AddbmmBackward final : public FuncOp<AddbmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"addbmm",
       "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
+      Amp::Lower, true};
   static constexpr const char* kName = "AddbmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
@@ -28,7 +28,7 @@ class TP_API AddbmmBackward final : public FuncOp<AddbmmBackward, 3, 2> {
 class TP_API AddmmBackward final : public FuncOp<AddmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"addmm",
-      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Keep,
+      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1, Amp::Lower,
       true};
   static constexpr const char* kName = "AddmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"mat1", "mat2"};
@@ -86,7 +86,7 @@ class TP_API BaddbmmBackward final : public FuncOp<BaddbmmBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"baddbmm",
       "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
+      Amp::Lower, true};
   static constexpr const char* kName = "BaddbmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"batch1", "batch2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{1, 2};
@@ -103,7 +103,7 @@ class TP_API BaddbmmBackward final : public FuncOp<BaddbmmBackward, 3, 2> {
 // bmm(Tensor input, Tensor mat2) -> Tensor out
 class TP_API BmmBackward final : public FuncOp<BmmBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "BmmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "mat2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -266,30 +266,12 @@ class TP_API LinalgLuSolveBackward final : public FuncOp<LinalgLuSolveBackward, 
   TP_NODE_DISPOSE(LinalgLuSolveBackward)
 };
 
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-      1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgQrBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
-  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
-
-  std::string mode_;
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgQrBackward)
-};
-
 // addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
     const Scalar& alpha);
 TP_API TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha);
 
 // addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
@@ -297,11 +279,15 @@ TP_API Storage addmm(const Storage& input, const Storage& mat1, const Storage& m
     const Scalar& alpha);
 TP_API TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha);
+TP_API TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
+    const Scalar& alpha);
 
 // addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, const Scalar& beta,
     const Scalar& alpha);
 TP_API TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha);
 
 // addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
@@ -309,11 +295,15 @@ TP_API Storage addr(const Storage& input, const Storage& vec1, const Storage& ve
     const Scalar& alpha);
 TP_API TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha);
+TP_API TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha);
 
 // baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
     const Scalar& alpha);
 TP_API TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha);
+TP_API TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha);
 
 // bmm(Tensor input, Tensor mat2) -> Tensor out
@@ -372,9 +362,9 @@ TP_API TensorRef cond(const TensorRef& A, std::string_view p);
 TP_API Storage corrcoef(const Storage& input);
 TP_API TensorRef corrcoef(const TensorRef& input);
 
-// cov(Tensor input, *, int correction=1) -> Tensor out
-TP_API Storage cov(const Storage& input, std::int64_t correction);
-TP_API TensorRef cov(const TensorRef& input, std::int64_t correction);
+// cov_rows(Tensor input, int correction) -> Tensor out
+TP_API Storage cov_rows(const Storage& input, std::int64_t correction);
+TP_API TensorRef cov_rows(const TensorRef& input, std::int64_t correction);
 
 // det(Tensor A) -> Tensor out
 TP_API Storage det(const Storage& A);
@@ -454,9 +444,5 @@ TP_API Storage linalg_norm(const Storage& A, std::string_view ord, const std::op
     std::optional<Dtype> dtype);
 TP_API TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype);
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 }  // namespace tp::ops

@@ -71,6 +71,8 @@ Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
+TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
 TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 Storage reshape(const Storage& input, const Dims& shape);
@@ -100,6 +102,80 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
+//   saves: A, Q, R, mode
+
+namespace {
+
+template <class V>
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
+  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
+      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
+      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
+}
+
+void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {Q, R};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_Q = us[0];
+    const TensorRef& g_R = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
+        wiring::primal(R), mode), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
+}
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
+  TensorRef Q = wiring::wrap(std::move(results[0]));
+  TensorRef R = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgQrBackward>();
+    LinalgQrBackward& back = *node;
+    back.set_output(Q->storage());
+    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
+    back.set_input(0, A);
+    back.mode_ = mode;
+    back.save(0, A);
+    wiring::attach(Q, NodeRef::share(&back), 0);
+    wiring::attach(R, NodeRef::share(&back), 1);
+    back.save(1, Q);
+    back.save(2, R);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
+  return {Q, R};
+}
+GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 //   vjp A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)
@@ -150,7 +226,7 @@ TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
     if (back.next_edges()[0].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
-    linalg_solve_set_tangent(out, A, B, left);
+    wiring::each_level({&A, &B}, {}, [&] { linalg_solve_set_tangent(out, A, B, left); });
   return out;
 }
 GradVec LinalgSolveBackward::apply(std::span<Storage> grad_outputs) {
@@ -230,7 +306,8 @@ TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool u
     if (back.next_edges()[0].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
-    linalg_solve_triangular_set_tangent(out, A, B, upper, left, unitriangular);
+    wiring::each_level({&A, &B}, {}, [&] { linalg_solve_triangular_set_tangent(out, A, B, upper, left, unitriangular);
+        });
   return out;
 }
 GradVec LinalgSolveTriangularBackward::apply(std::span<Storage> grad_outputs) {
@@ -309,7 +386,7 @@ std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
     back.save(2, Vh);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    linalg_svd_set_tangent(U, S, Vh, A);
+    wiring::each_level({&A}, {}, [&] { linalg_svd_set_tangent(U, S, Vh, A); });
   return {U, S, Vh};
 }
 GradVec LinalgSvdBackward::apply(std::span<Storage> grad_outputs) {
@@ -412,6 +489,11 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return linear(wiring::autocast(LinearBackward::schema_v1, input), wiring::autocast(LinearBackward::schema_v1,
+        weight), wiring::autocast(LinearBackward::schema_v1, bias));
+  }
   TensorRef out = wiring::wrap(linear(input->storage(), weight->storage(), storage_or_absent(bias)));
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<LinearBackward>();
@@ -425,7 +507,7 @@ TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    linear_set_tangent(out, input, weight, bias);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { linear_set_tangent(out, input, weight, bias); });
   return out;
 }
 GradVec LinearBackward::apply(std::span<Storage> grad_outputs) {
@@ -533,7 +615,7 @@ std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std:
     if (back.next_edges()[0].node) back.save(2, solution);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
-    lstsq_core_set_tangent(solution, A, B, rcond);
+    wiring::each_level({&A, &B}, {}, [&] { lstsq_core_set_tangent(solution, A, B, rcond); });
   return {solution, residuals, rank, singular_values};
 }
 GradVec LstsqCoreBackward::apply(std::span<Storage> grad_outputs) {
@@ -604,7 +686,7 @@ std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot) {
     back.save(1, pivots);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    lu_core_set_tangent(LU, pivots, A);
+    wiring::each_level({&A}, {}, [&] { lu_core_set_tangent(LU, pivots, A); });
   return {LU, pivots, info};
 }
 GradVec LuCoreBackward::apply(std::span<Storage> grad_outputs) {
@@ -773,6 +855,11 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
+        other));
+  }
   TensorRef out = wiring::wrap(matmul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MatmulBackward>();
@@ -785,7 +872,7 @@ TensorRef matmul(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    matmul_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { matmul_set_tangent(out, input, other); });
   return out;
 }
 GradVec MatmulBackward::apply(std::span<Storage> grad_outputs) {
@@ -845,7 +932,7 @@ TensorRef matrix_exp(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    matrix_exp_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { matrix_exp_set_tangent(out, input); });
   return out;
 }
 GradVec MatrixExpBackward::apply(std::span<Storage> grad_outputs) {
@@ -999,6 +1086,10 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
+  }
   TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<MmBackward>();
@@ -1011,7 +1102,7 @@ TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat2}))
-    mm_set_tangent(out, input, mat2);
+    wiring::each_level({&input, &mat2}, {}, [&] { mm_set_tangent(out, input, mat2); });
   return out;
 }
 GradVec MmBackward::apply(std::span<Storage> grad_outputs) {
@@ -1077,7 +1168,7 @@ TensorRef mv(const TensorRef& input, const TensorRef& vec) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec}))
-    mv_set_tangent(out, input, vec);
+    wiring::each_level({&input, &vec}, {}, [&] { mv_set_tangent(out, input, vec); });
   return out;
 }
 GradVec MvBackward::apply(std::span<Storage> grad_outputs) {
@@ -1099,58 +1190,6 @@ GraphGradVec MvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs
   if (needs(*this, 1))
     grads[1] = fit(mv_vjp_vec<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
-}
-
-// norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out
-//   out = vector_norm(input, 2, () if dim == None else dim, keepdim, dtype=dtype) if p == None else vector_norm(input, p, () if dim == None else dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kNormSchema{"norm",
-    "norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V norm_compose(const V& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return (!p.has_value() ? vector_norm(input, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : vector_norm(input, *p, (!dim.has_value() ? Dims(Dims{})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype));
-}
-}  // namespace
-
-Storage norm(const Storage& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return norm_compose<Storage>(input, p, dim, keepdim, dtype);
-}
-TensorRef norm(const TensorRef& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return norm_compose<TensorRef>(input, p, dim, keepdim, dtype);
-}
-
-// norm(Tensor input, str p="fro", int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out
-//   out = vector_norm(input, 2, () if dim == None else dim, keepdim, dtype=dtype) if p == "fro" else matrix_norm(input, p, (-2, -1) if dim == None else dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kNorm1Schema{"norm",
-    "norm(Tensor input, str p=\"fro\", int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V norm_1_compose(const V& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return (p == std::string_view("fro") ? vector_norm(input, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : matrix_norm(input, p, (!dim.has_value()
-      ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)}) : Dims(dim.value_or(Dims{}))), keepdim, dtype));
-}
-}  // namespace
-
-Storage norm(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return norm_1_compose<Storage>(input, p, dim, keepdim, dtype);
-}
-TensorRef norm(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return norm_1_compose<TensorRef>(input, p, dim, keepdim, dtype);
 }
 
 // outer(Tensor input, Tensor vec2) -> Tensor out
@@ -1241,7 +1280,7 @@ TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optiona
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    pinv_core_set_tangent(out, A);
+    wiring::each_level({&A}, {}, [&] { pinv_core_set_tangent(out, A); });
   return out;
 }
 GradVec PinvCoreBackward::apply(std::span<Storage> grad_outputs) {
@@ -1335,7 +1374,7 @@ std::array<TensorRef, 2> slogdet(const TensorRef& A) {
     back.save(1, sign);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    slogdet_set_tangent(sign, logabsdet, A);
+    wiring::each_level({&A}, {}, [&] { slogdet_set_tangent(sign, logabsdet, A); });
   return {sign, logabsdet};
 }
 GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {
@@ -1437,7 +1476,7 @@ TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optiona
 //   out = sum(diagonal(input))
 
 namespace {
-constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V trace_compose(const V& input) {
@@ -1446,7 +1485,13 @@ V trace_compose(const V& input) {
 }  // namespace
 
 Storage trace(const Storage& input) { return trace_compose<Storage>(input); }
-TensorRef trace(const TensorRef& input) { return trace_compose<TensorRef>(input); }
+TensorRef trace(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return trace(wiring::autocast(kTraceSchema, input));
+  }
+  return trace_compose<TensorRef>(input);
+}
 
 // triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
 //   solution = linalg_solve_triangular(mT(A), b, upper=not upper, unitriangular=unitriangular) if transpose else linalg_solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
@@ -1511,7 +1556,7 @@ TensorRef vdot(const TensorRef& input, const TensorRef& other) { return vdot_com
 //   out = sum(conj(x) * y, (dim,))
 
 namespace {
-constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Keep,
+constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Lower,
     true};
 
 template <class V>
@@ -1522,6 +1567,10 @@ V vecdot_compose(const V& x, const V& y, std::int64_t dim) {
 
 Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) { return vecdot_compose<Storage>(x, y, dim); }
 TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return vecdot(wiring::autocast(kVecdotSchema, x), wiring::autocast(kVecdotSchema, y), dim);
+  }
   return vecdot_compose<TensorRef>(x, y, dim);
 }
 

@@ -5,6 +5,26 @@
 
 namespace tp::ops {
 
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgQrBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::string mode_;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgQrBackward)
+};
+
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2> {
  public:
@@ -64,7 +84,7 @@ class TP_API LinalgSvdBackward final : public FuncOp<LinalgSvdBackward, 1, 3> {
 class TP_API LinearBackward final : public FuncOp<LinearBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"linear", "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out",
-      1, Amp::Keep, true};
+      1, Amp::Lower, true};
   static constexpr const char* kName = "LinearBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -117,7 +137,8 @@ class TP_API LuCoreBackward final : public FuncOp<LuCoreBackward, 1, 2> {
 // matmul(Tensor input, Tensor other) -> Tensor out
 class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Lower,
+      true};
   static constexpr const char* kName = "MatmulBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -145,7 +166,7 @@ class TP_API MatrixExpBackward final : public FuncOp<MatrixExpBackward, 1, 1> {
 // mm(Tensor input, Tensor mat2) -> Tensor out
 class TP_API MmBackward final : public FuncOp<MmBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "MmBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "mat2"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -203,6 +224,10 @@ class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
  protected:
   TP_NODE_DISPOSE(SlogdetBackward)
 };
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
@@ -299,18 +324,6 @@ TP_API TensorRef mm(const TensorRef& input, const TensorRef& mat2);
 // mv(Tensor input, Tensor vec) -> Tensor out
 TP_API Storage mv(const Storage& input, const Storage& vec);
 TP_API TensorRef mv(const TensorRef& input, const TensorRef& vec);
-
-// norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out
-TP_API Storage norm(const Storage& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-TP_API TensorRef norm(const TensorRef& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim,
-    bool keepdim, std::optional<Dtype> dtype);
-
-// norm(Tensor input, str p="fro", int[]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor out
-TP_API Storage norm(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-TP_API TensorRef norm(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype);
 
 // outer(Tensor input, Tensor vec2) -> Tensor out
 TP_API Storage outer(const Storage& input, const Storage& vec2);

@@ -43,6 +43,13 @@ TensorRef bitwise_and(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(bitwise_and(input->storage(), other->storage()));
   return out;
 }
+TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kBitwiseAndSchema, input, false);
+  kernels::elementwise_into(kBitwiseAndSpec, loops[kBitwiseAnd], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kBitwiseAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -72,6 +79,13 @@ TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
   return out;
 }
+TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kBitwiseLeftShiftSchema, input, false);
+  kernels::elementwise_into(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kBitwiseLeftShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -100,6 +114,12 @@ TensorRef bitwise_not(const TensorRef& input) {
   TensorRef out = wiring::wrap(bitwise_not(input->storage()));
   return out;
 }
+TensorRef bitwise_not_(const TensorRef& input) {
+  wiring::check_inplace(kBitwiseNotSchema, input, false);
+  kernels::elementwise_into(kBitwiseNotSpec, loops[kBitwiseNot], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_) {
   wiring::check_out(kBitwiseNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -127,6 +147,13 @@ Storage bitwise_or(const Storage& input, const Storage& other) {
 TensorRef bitwise_or(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(bitwise_or(input->storage(), other->storage()));
   return out;
+}
+TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kBitwiseOrSchema, input, false);
+  kernels::elementwise_into(kBitwiseOrSpec, loops[kBitwiseOr], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kBitwiseOrSchema, out_, {&input, &other});
@@ -157,6 +184,13 @@ TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
   return out;
 }
+TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kBitwiseRightShiftSchema, input, false);
+  kernels::elementwise_into(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kBitwiseRightShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -185,6 +219,13 @@ Storage bitwise_xor(const Storage& input, const Storage& other) {
 TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(bitwise_xor(input->storage(), other->storage()));
   return out;
+}
+TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kBitwiseXorSchema, input, false);
+  kernels::elementwise_into(kBitwiseXorSpec, loops[kBitwiseXor], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef bitwise_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kBitwiseXorSchema, out_, {&input, &other});
@@ -215,6 +256,13 @@ TensorRef logical_and(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(logical_and(input->storage(), other->storage()));
   return out;
 }
+TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLogicalAndSchema, input, false);
+  kernels::elementwise_into(kLogicalAndSpec, loops[kLogicalAnd], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLogicalAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -242,6 +290,12 @@ Storage logical_not(const Storage& input) {
 TensorRef logical_not(const TensorRef& input) {
   TensorRef out = wiring::wrap(logical_not(input->storage()));
   return out;
+}
+TensorRef logical_not_(const TensorRef& input) {
+  wiring::check_inplace(kLogicalNotSchema, input, false);
+  kernels::elementwise_into(kLogicalNotSpec, loops[kLogicalNot], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef logical_not_out(const TensorRef& input, const TensorRef& out_) {
   wiring::check_out(kLogicalNotSchema, out_, {&input});
@@ -271,6 +325,13 @@ TensorRef logical_or(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(logical_or(input->storage(), other->storage()));
   return out;
 }
+TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLogicalOrSchema, input, false);
+  kernels::elementwise_into(kLogicalOrSpec, loops[kLogicalOr], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
 TensorRef logical_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLogicalOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -299,6 +360,13 @@ Storage logical_xor(const Storage& input, const Storage& other) {
 TensorRef logical_xor(const TensorRef& input, const TensorRef& other) {
   TensorRef out = wiring::wrap(logical_xor(input->storage(), other->storage()));
   return out;
+}
+TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {
+  wiring::check_inplace(kLogicalXorSchema, input, false);
+  kernels::elementwise_into(kLogicalXorSpec, loops[kLogicalXor], input->storage(), {&input->storage(),
+      &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
 }
 TensorRef logical_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
   wiring::check_out(kLogicalXorSchema, out_, {&input, &other});

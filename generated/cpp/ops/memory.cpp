@@ -12,6 +12,10 @@ namespace ops {
 
 // Of other shards.
 Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
@@ -40,7 +44,7 @@ TensorRef cast(const TensorRef& input, Dtype dtype) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cast_set_tangent(out, input, dtype);
+    wiring::each_level({&input}, {}, [&] { cast_set_tangent(out, input, dtype); });
   return out;
 }
 GradVec CastBackward::apply(std::span<Storage> grad_outputs) {
@@ -85,7 +89,7 @@ TensorRef clone(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    clone_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { clone_set_tangent(out, input); });
   return out;
 }
 GradVec CloneBackward::apply(std::span<Storage> grad_outputs) {
@@ -130,7 +134,7 @@ TensorRef compact(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    compact_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { compact_set_tangent(out, input); });
   return out;
 }
 GradVec CompactBackward::apply(std::span<Storage> grad_outputs) {
@@ -196,15 +200,15 @@ TensorRef copy(const TensorRef& input, const TensorRef& src) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    copy_set_tangent(out, input, src);
+    wiring::each_level({&input, &src}, {}, [&] { copy_set_tangent(out, input, src); });
   return out;
 }
 TensorRef copy_(const TensorRef& input, const TensorRef& src) {
   const bool record = wiring::records(input, src);
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent(copy(input, src));
+    dual = copy(input, src);
   Ref<CopyBackward> node;
   if (record) {
     node = make_node<CopyBackward>();
@@ -215,7 +219,7 @@ TensorRef copy_(const TensorRef& input, const TensorRef& src) {
   }
   kernels::copy_(CopyBackward::schema_v1, input->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec CopyBackward::apply(std::span<Storage> grad_outputs) {
@@ -292,15 +296,15 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    fill_set_tangent(out, input, value);
+    wiring::each_level({&input, &value}, {}, [&] { fill_set_tangent(out, input, value); });
   return out;
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    tangent = wiring::tangent(fill(input, value));
+    dual = fill(input, value);
   Ref<FillBackward> node;
   if (record) {
     node = make_node<FillBackward>();
@@ -311,7 +315,7 @@ TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   }
   kernels::fill_(FillBackward::schema_v1, input->storage(), value->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec FillBackward::apply(std::span<Storage> grad_outputs) {
@@ -352,6 +356,22 @@ Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   return full_like_compose<TensorRef>(input, fill_value, dtype);
 }
+
+// isreal(Tensor input) -> Tensor<bool> out
+//   out = imag(input) == 0 if is_complex(dtype(input)) else ones(shape(input), dtype="bool")
+
+namespace {
+constexpr OpSchema kIsrealSchema{"isreal", "isreal(Tensor input) -> Tensor<bool> out", 1, Amp::Keep, true};
+
+template <class V>
+V isreal_compose(const V& input) {
+  return (is_complex(dtype(input)) ? eq(imag(input), number<V>(Scalar(std::int64_t(0)))) : ones<V>(shape(input),
+      Dtype::Bool));
+}
+}  // namespace
+
+Storage isreal(const Storage& input) { return isreal_compose<Storage>(input); }
+TensorRef isreal(const TensorRef& input) { return isreal_compose<TensorRef>(input); }
 
 // new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 //   out = full(size, fill_value, dtype=dtype_or(dtype, input))
@@ -446,13 +466,13 @@ TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); 
 TensorRef zero_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(zero(input));
+    dual = zero(input);
   TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 

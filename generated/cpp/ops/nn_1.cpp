@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "kernels/losses.h"
 #include "kernels/pool.h"
 
 namespace tp {
@@ -21,10 +22,18 @@ Storage bce_probs(const Storage& input, const Storage& target);
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
-std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+TensorRef cross_entropy_curvature(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+Storage cross_entropy_index_sum(const Storage& u, const Storage& input, const Storage& target, const Storage& weight,
+    const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing, const Dims& size);
+TensorRef cross_entropy_index_sum(const TensorRef& u, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing, const Dims& size);
 Storage cross_entropy_probs(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction, double label_smoothing);
 TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
@@ -41,6 +50,8 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
     const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps);
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps);
+std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
+std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
 Storage plane_gather1d(const Storage& input, const Storage& indices);
 TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
 Storage plane_gather2d(const Storage& input, const Storage& indices);
@@ -57,6 +68,10 @@ Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
 TensorRef relu(const TensorRef& input);
+Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -101,7 +116,7 @@ TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool1d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool1d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -151,7 +166,7 @@ TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool1d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool1d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -201,7 +216,7 @@ TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool2d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool2d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -251,7 +266,7 @@ TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool2d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool2d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -292,6 +307,10 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return adaptive_avg_pool3d(wiring::autocast(AdaptiveAvgPool3dBackward::schema_v1, input), output_size);
+  }
   TensorRef out = wiring::wrap(adaptive_avg_pool3d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool3dBackward>();
@@ -301,7 +320,7 @@ TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool3d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool3d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -352,7 +371,7 @@ TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool3d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool3d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -435,7 +454,7 @@ std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool1d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool1d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -520,7 +539,7 @@ std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool2d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool2d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -605,7 +624,7 @@ std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool3d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool3d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -695,8 +714,8 @@ TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -763,8 +782,8 @@ TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -856,8 +875,8 @@ TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -924,8 +943,8 @@ TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -952,7 +971,7 @@ GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 
 namespace {
 constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
-    "avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", 1, Amp::Keep, true};
+    "avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V avg_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
@@ -969,6 +988,11 @@ Storage avg_pool3d(const Storage& input, const Dims& kernel_size, const std::opt
 }
 TensorRef avg_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return avg_pool3d(wiring::autocast(kAvgPool3dSchema, input), kernel_size, stride, padding, ceil_mode,
+        count_include_pad, divisor_override);
+  }
   return avg_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override);
 }
@@ -1017,8 +1041,8 @@ TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1085,8 +1109,8 @@ TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -1137,7 +1161,7 @@ TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, cons
 namespace {
 constexpr OpSchema kBinaryCrossEntropySchema{"binary_cross_entropy",
     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction=\"mean\") -> Tensor out",
-    1, Amp::Keep, true};
+    1, Amp::ForceFp32, true};
 
 template <class V>
 V binary_cross_entropy_compose(const V& input, const V& target, const V& weight, std::string_view reduction) {
@@ -1151,6 +1175,12 @@ Storage binary_cross_entropy(const Storage& input, const Storage& target, const 
 }
 TensorRef binary_cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return binary_cross_entropy(wiring::autocast(kBinaryCrossEntropySchema, input),
+        wiring::autocast(kBinaryCrossEntropySchema, target), wiring::autocast(kBinaryCrossEntropySchema, weight),
+        reduction);
+  }
   return binary_cross_entropy_compose<TensorRef>(input, target, weight, reduction);
 }
 
@@ -1160,7 +1190,7 @@ TensorRef binary_cross_entropy(const TensorRef& input, const TensorRef& target, 
 
 namespace {
 constexpr OpSchema kBinaryCrossEntropyWithLogitsSchema{"binary_cross_entropy_with_logits",
-    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor out", 1, Amp::Keep, true};
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V binary_cross_entropy_with_logits_compose(const V& input, const V& target, const V& weight,
@@ -1177,6 +1207,13 @@ Storage binary_cross_entropy_with_logits(const Storage& input, const Storage& ta
 }
 TensorRef binary_cross_entropy_with_logits(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction, const TensorRef& pos_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return binary_cross_entropy_with_logits(wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, input),
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, target),
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, weight), reduction,
+        wiring::autocast(kBinaryCrossEntropyWithLogitsSchema, pos_weight));
+  }
   return binary_cross_entropy_with_logits_compose<TensorRef>(input, target, weight, reduction, pos_weight);
 }
 
@@ -1207,7 +1244,7 @@ TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
 
 namespace {
 constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
 V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
@@ -1225,6 +1262,12 @@ Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, cons
 }
 TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
     double margin, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
+        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
+        margin, reduction);
+  }
   return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
 }
 
@@ -1277,6 +1320,216 @@ TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const T
         wiring::autocast(kCrossEntropySchema, weight), ignore_index, reduction, label_smoothing);
   }
   return cross_entropy_compose<TensorRef>(input, target, weight, ignore_index, reduction, label_smoothing);
+}
+
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+//   vjp input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)
+//   saves: input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target, const V& weight, const V& logsumexp,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing);
+}
+
+void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
+    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
+      reduction, label_smoothing);
+}
+std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
+      ignore_index, reduction, label_smoothing);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
+  TensorRef total_weight = wiring::wrap(std::move(results[2]));
+  if (wiring::records(input)) {
+    auto node = make_node<CrossEntropyIndexBackward>();
+    CrossEntropyIndexBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
+    back.output_like_[1] = Storage(BlockRef(), total_weight->dtype(), total_weight->sizes());
+    back.set_input(0, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    back.save(0, input);
+    back.save(1, target);
+    if (weight) back.save(2, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(3, logsumexp);
+    back.save(4, total_weight);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target,
+        weight, ignore_index, reduction, label_smoothing); });
+  return {out, logsumexp, total_weight};
+}
+GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
+        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
+        ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+//   vjp grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))
+//   vjp input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))
+//   saves: grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_backward_vjp_grad(const V& g, const V& input, const V& target, const V& weight,
+    const V& logsumexp, const V& total_weight, const Shape& grad_shape, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing, grad_shape);
+}
+
+template <class V>
+V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& input, const V& target, const V& weight,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return mul(cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction,
+      label_smoothing), softmax_backward(g, softmax(input, class_dim(shape(input)), std::nullopt),
+      class_dim(shape(input))));
+}
+
+void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
+    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
+      wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        grad->sizes(), ignore_index, reduction, label_smoothing), grad->sizes(), grad->dtype());
+    if (tangents[1]) grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, wiring::primal(grad),
+        wiring::primal(input), wiring::primal(target), wiring::primal(weight), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return kernels::cross_entropy_index_backward(CrossEntropyIndexBackwardBackward::schema_v1, grad, input, target,
+      weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing);
+}
+TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
+      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
+      label_smoothing));
+  if (wiring::records(grad, input)) {
+    auto node = make_node<CrossEntropyIndexBackwardBackward>();
+    CrossEntropyIndexBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.set_input(1, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    if (input->requires_grad()) back.save(0, grad);
+    back.save(1, input);
+    back.save(2, target);
+    if (weight) back.save(3, weight);
+    if (grad->requires_grad()) back.save(4, logsumexp);
+    back.save(5, total_weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
+    wiring::each_level({&grad, &input}, {}, [&] { cross_entropy_index_backward_set_tangent(out, grad, input, target,
+        weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing); });
+  return out;
+}
+GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(6);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
+        label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(6);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
+        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
+        saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
+        reduction_, label_smoothing_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = native_dropout(input, p, None)[0] if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V dropout_compose(const V& input, double p, bool training) {
+  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
+}
+}  // namespace
+
+Storage dropout(const Storage& input, double p, bool training) { return dropout_compose<Storage>(input, p, training); }
+TensorRef dropout(const TensorRef& input, double p, bool training) {
+  return dropout_compose<TensorRef>(input, p, training);
 }
 
 }  // namespace ops

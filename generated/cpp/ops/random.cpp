@@ -59,7 +59,7 @@ TensorRef exponential(const TensorRef& input, double lambd, Generator* generator
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
-  if (wiring::records(input)) {
+  if (wiring::records(input) || input->has_tangent()) {
     engine_ops.copy_graph(input, result);
     return input;
   }
@@ -128,7 +128,7 @@ std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Genera
     back.save(0, mask);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    native_dropout_set_tangent(out, mask, input, p);
+    wiring::each_level({&input}, {}, [&] { native_dropout_set_tangent(out, mask, input, p); });
   return {out, mask};
 }
 GradVec NativeDropoutBackward::apply(std::span<Storage> grad_outputs) {
@@ -173,7 +173,7 @@ TensorRef normal(const TensorRef& input, double mean, double std, Generator* gen
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
-  if (wiring::records(input)) {
+  if (wiring::records(input) || input->has_tangent()) {
     engine_ops.copy_graph(input, result);
     return input;
   }
@@ -314,7 +314,7 @@ TensorRef uniform(const TensorRef& input, double low, double high, Generator* ge
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);
-  if (wiring::records(input)) {
+  if (wiring::records(input) || input->has_tangent()) {
     engine_ops.copy_graph(input, result);
     return input;
   }

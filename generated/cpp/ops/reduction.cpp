@@ -13,6 +13,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
@@ -108,7 +110,7 @@ TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    amax_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { amax_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec AmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -170,7 +172,7 @@ TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    amin_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { amin_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec AminBackward::apply(std::span<Storage> grad_outputs) {
@@ -323,7 +325,7 @@ std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::i
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    kthvalue_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { kthvalue_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec KthvalueBackward::apply(std::span<Storage> grad_outputs) {
@@ -392,7 +394,7 @@ TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsumexp_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { logsumexp_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec LogsumexpBackward::apply(std::span<Storage> grad_outputs) {
@@ -511,7 +513,7 @@ std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool 
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { max_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MaxDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -565,7 +567,7 @@ TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optio
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mean_set_tangent(out, input, dim, keepdim, dtype);
+    wiring::each_level({&input}, {}, [&] { mean_set_tangent(out, input, dim, keepdim, dtype); });
   return out;
 }
 GradVec MeanBackward::apply(std::span<Storage> grad_outputs) {
@@ -660,7 +662,7 @@ TensorRef median_all(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    median_all_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { median_all_set_tangent(out, input); });
   return out;
 }
 GradVec MedianAllBackward::apply(std::span<Storage> grad_outputs) {
@@ -728,7 +730,7 @@ std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bo
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    median_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { median_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MedianDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -848,7 +850,7 @@ std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool 
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    min_dim_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { min_dim_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec MinDimBackward::apply(std::span<Storage> grad_outputs) {
@@ -917,7 +919,7 @@ std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool kee
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mode_set_tangent(values, indices, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { mode_set_tangent(values, indices, input, dim, keepdim); });
   return {values, indices};
 }
 GradVec ModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -997,7 +999,7 @@ TensorRef nanmedian(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nanmedian_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { nanmedian_set_tangent(out, input); });
   return out;
 }
 GradVec NanmedianBackward::apply(std::span<Storage> grad_outputs) {
@@ -1057,7 +1059,7 @@ TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::opt
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nansum_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { nansum_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec NansumBackward::apply(std::span<Storage> grad_outputs) {
@@ -1078,14 +1080,14 @@ GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_out
 }
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   vjp input = prod_others(input, dim) * expand_reduced(g, shape(input), dims_of(dim), keepdim)
+//   vjp input = conj(prod_others(input, dim)) * expand_reduced(g, shape(input), dims_of(dim), keepdim)
 //   saves: input, dim, keepdim
 
 namespace {
 
 template <class V>
 V prod_vjp_input(const V& g, const V& input, std::optional<std::int64_t> dim, bool keepdim) {
-  return mul(prod_others(input, dim), expand_reduced(g, shape(input), dims_of(dim), keepdim));
+  return mul(conj(prod_others(input, dim)), expand_reduced(g, shape(input), dims_of(dim), keepdim));
 }
 
 void prod_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -1104,6 +1106,10 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return prod(wiring::autocast(ProdBackward::schema_v1, input), dim, keepdim, dtype);
+  }
   TensorRef out = wiring::wrap(prod(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<ProdBackward>();
@@ -1116,7 +1122,7 @@ TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool kee
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    prod_set_tangent(out, input, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { prod_set_tangent(out, input, dim, keepdim); });
   return out;
 }
 GradVec ProdBackward::apply(std::span<Storage> grad_outputs) {
@@ -1191,17 +1197,40 @@ TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbia
   return std_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
+// std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)
+//   std = std_over(input, None, int(unbiased), False)
+//   mean = var_mean_mean(input, None, False)
+
+namespace {
+constexpr OpSchema kStdMeanSchema{"std_mean", "std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> std_mean_compose(const V& input, bool unbiased) {
+  const auto std = std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto mean = var_mean_mean(input, std::nullopt, false);
+  return {std, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> std_mean(const Storage& input, bool unbiased) {
+  return std_mean_compose<Storage>(input, unbiased);
+}
+std::array<TensorRef, 2> std_mean(const TensorRef& input, bool unbiased) {
+  return std_mean_compose<TensorRef>(input, unbiased);
+}
+
 // std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
 //   std = std_over(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
-constexpr OpSchema kStdMeanSchema{"std_mean",
+constexpr OpSchema kStdMean1Schema{"std_mean",
     "std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)",
     1, Amp::Keep, true};
 
 template <class V>
-std::array<V, 2> std_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+std::array<V, 2> std_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   const auto std = std_over(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
@@ -1211,11 +1240,35 @@ std::array<V, 2> std_mean_compose(const V& input, const std::optional<Dims>& dim
 
 std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return std_mean_compose<Storage>(input, dim, correction, keepdim);
+  return std_mean_1_compose<Storage>(input, dim, correction, keepdim);
 }
 std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return std_mean_compose<TensorRef>(input, dim, correction, keepdim);
+  return std_mean_1_compose<TensorRef>(input, dim, correction, keepdim);
+}
+
+// std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)
+//   std = std_over(input, dim, int(unbiased), keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kStdMean2Schema{"std_mean",
+    "std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 2> std_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  const auto std = std_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {std, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+}
+std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
@@ -1263,7 +1316,7 @@ TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    std_over_set_tangent(out, input, dim, correction, keepdim);
+    wiring::each_level({&input}, {}, [&] { std_over_set_tangent(out, input, dim, correction, keepdim); });
   return out;
 }
 GradVec StdOverBackward::apply(std::span<Storage> grad_outputs) {
@@ -1317,7 +1370,7 @@ TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::option
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sum_set_tangent(out, input, dim, keepdim, dtype);
+    wiring::each_level({&input}, {}, [&] { sum_set_tangent(out, input, dim, keepdim, dtype); });
   return out;
 }
 GradVec SumBackward::apply(std::span<Storage> grad_outputs) {
@@ -1364,7 +1417,7 @@ TensorRef sum_to(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sum_to_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { sum_to_set_tangent(out, input, size); });
   return out;
 }
 GradVec SumToBackward::apply(std::span<Storage> grad_outputs) {
@@ -1439,17 +1492,40 @@ TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbia
   return var_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
+// var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)
+//   var = var_over(input, None, int(unbiased), False)
+//   mean = var_mean_mean(input, None, False)
+
+namespace {
+constexpr OpSchema kVarMeanSchema{"var_mean", "var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> var_mean_compose(const V& input, bool unbiased) {
+  const auto var = var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto mean = var_mean_mean(input, std::nullopt, false);
+  return {var, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> var_mean(const Storage& input, bool unbiased) {
+  return var_mean_compose<Storage>(input, unbiased);
+}
+std::array<TensorRef, 2> var_mean(const TensorRef& input, bool unbiased) {
+  return var_mean_compose<TensorRef>(input, unbiased);
+}
+
 // var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
 //   var = var_over(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
-constexpr OpSchema kVarMeanSchema{"var_mean",
+constexpr OpSchema kVarMean1Schema{"var_mean",
     "var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)",
     1, Amp::Keep, true};
 
 template <class V>
-std::array<V, 2> var_mean_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
+std::array<V, 2> var_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   const auto var = var_over(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
@@ -1459,11 +1535,35 @@ std::array<V, 2> var_mean_compose(const V& input, const std::optional<Dims>& dim
 
 std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return var_mean_compose<Storage>(input, dim, correction, keepdim);
+  return var_mean_1_compose<Storage>(input, dim, correction, keepdim);
 }
 std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return var_mean_compose<TensorRef>(input, dim, correction, keepdim);
+  return var_mean_1_compose<TensorRef>(input, dim, correction, keepdim);
+}
+
+// var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)
+//   var = var_over(input, dim, int(unbiased), keepdim)
+//   mean = var_mean_mean(input, dim, keepdim)
+
+namespace {
+constexpr OpSchema kVarMean2Schema{"var_mean",
+    "var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 2> var_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  const auto var = var_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto mean = var_mean_mean(input, dim, keepdim);
+  return {var, mean};
+}
+}  // namespace
+
+std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+}
+std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out
@@ -1530,7 +1630,7 @@ TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    var_over_set_tangent(out, input, dim, correction, keepdim);
+    wiring::each_level({&input}, {}, [&] { var_over_set_tangent(out, input, dim, correction, keepdim); });
   return out;
 }
 GradVec VarOverBackward::apply(std::span<Storage> grad_outputs) {
@@ -1597,7 +1697,7 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    vector_norm_set_tangent(out, input, ord, dim, keepdim);
+    wiring::each_level({&input}, {}, [&] { vector_norm_set_tangent(out, input, ord, dim, keepdim); });
   return out;
 }
 GradVec VectorNormBackward::apply(std::span<Storage> grad_outputs) {

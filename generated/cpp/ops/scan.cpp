@@ -11,6 +11,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
 Storage cumprod_backward(const Storage& grad, const Storage& input, std::int64_t dim);
 TensorRef cumprod_backward(const TensorRef& grad, const TensorRef& input, std::int64_t dim);
 Storage flip(const Storage& input, const Dims& dims);
@@ -66,7 +68,7 @@ std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim) {
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cummax_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { cummax_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec CummaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -130,7 +132,7 @@ std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim) {
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cummin_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { cummin_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec CumminBackward::apply(std::span<Storage> grad_outputs) {
@@ -152,13 +154,13 @@ GraphGradVec CumminBackward::apply_for_graph(std::span<const TensorRef> grad_out
 }
 
 // cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = cumprod_backward(g, input, dim)
+//   vjp input = cumprod_backward(g, conj(input), dim)
 //   saves: input, dim
 
 namespace {
 
 template <class V>
-V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, input, dim); }
+V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, conj(input), dim); }
 
 void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -187,15 +189,15 @@ TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cumprod_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { cumprod_set_tangent(out, input, dim); });
   return out;
 }
 TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cumprod(input, dim, dtype));
+    dual = cumprod(input, dim, dtype);
   Ref<CumprodBackward> node;
   if (record) {
     node = make_node<CumprodBackward>();
@@ -207,7 +209,7 @@ TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype
   }
   kernels::copy_broadcast("cumprod_", input->storage(), cumprod(input->storage(), dim, dtype));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec CumprodBackward::apply(std::span<Storage> grad_outputs) {
@@ -257,15 +259,15 @@ TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cumsum_set_tangent(out, input, dim, dtype);
+    wiring::each_level({&input}, {}, [&] { cumsum_set_tangent(out, input, dim, dtype); });
   return out;
 }
 TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cumsum(input, dim, dtype));
+    dual = cumsum(input, dim, dtype);
   Ref<CumsumBackward> node;
   if (record) {
     node = make_node<CumsumBackward>();
@@ -276,7 +278,7 @@ TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
   }
   kernels::copy_broadcast("cumsum_", input->storage(), cumsum(input->storage(), dim, dtype));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec CumsumBackward::apply(std::span<Storage> grad_outputs) {
@@ -336,7 +338,7 @@ TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logcumsumexp_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { logcumsumexp_set_tangent(out, input, dim); });
   return out;
 }
 GradVec LogcumsumexpBackward::apply(std::span<Storage> grad_outputs) {

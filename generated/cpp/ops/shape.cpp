@@ -11,10 +11,20 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage cos(const Storage& input);
+TensorRef cos(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats);
 TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats);
+Storage sin(const Storage& input);
+TensorRef sin(const TensorRef& input);
 std::vector<Storage> unbind(const Storage& input, std::int64_t dim);
 std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim);
+Storage view_as_complex(const Storage& input);
+TensorRef view_as_complex(const TensorRef& input);
 
 // cat(Tensor[] tensors, int dim=0) -> Tensor out
 //   vjp tensors = split_like(g, tensors, dim)
@@ -50,7 +60,7 @@ TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents(tensors))
-    cat_set_tangent(out, tensors, dim);
+    wiring::each_level({}, {tensors}, [&] { cat_set_tangent(out, tensors, dim); });
   return out;
 }
 GradVec CatBackward::apply(std::span<Storage> grad_outputs) {
@@ -73,6 +83,23 @@ GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_output
       grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
+
+// complex(Tensor real, Tensor imag) -> Tensor out
+//   sizes = broadcast_shape(shape(real), shape(imag))
+//   out = view_as_complex(stack((expand(real, sizes), expand(imag, sizes)), -1))
+
+namespace {
+constexpr OpSchema kComplexSchema{"complex", "complex(Tensor real, Tensor imag) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V complex_compose(const V& real, const V& imag) {
+  const auto sizes = broadcast_shape(shape(real), shape(imag));
+  return view_as_complex(stack(std::vector<V>{expand(real, sizes), expand(imag, sizes)}, std::int64_t(-1)));
+}
+}  // namespace
+
+Storage complex(const Storage& real, const Storage& imag) { return complex_compose<Storage>(real, imag); }
+TensorRef complex(const TensorRef& real, const TensorRef& imag) { return complex_compose<TensorRef>(real, imag); }
 
 // constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor out
 //   vjp input = constant_pad_nd(g, negative(pad))
@@ -108,7 +135,7 @@ TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar&
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    constant_pad_nd_set_tangent(out, input, pad);
+    wiring::each_level({&input}, {}, [&] { constant_pad_nd_set_tangent(out, input, pad); });
   return out;
 }
 GradVec ConstantPadNdBackward::apply(std::span<Storage> grad_outputs) {
@@ -154,7 +181,7 @@ TensorRef flip(const TensorRef& input, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    flip_set_tangent(out, input, dims);
+    wiring::each_level({&input}, {}, [&] { flip_set_tangent(out, input, dims); });
   return out;
 }
 GradVec FlipBackward::apply(std::span<Storage> grad_outputs) {
@@ -226,7 +253,7 @@ TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    pad_by_index_set_tangent(out, input, pad, mode);
+    wiring::each_level({&input}, {}, [&] { pad_by_index_set_tangent(out, input, pad, mode); });
   return out;
 }
 GradVec PadByIndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -278,7 +305,7 @@ TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const D
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    pad_by_index_backward_set_tangent(slope, grad, size, pad, mode);
+    wiring::each_level({&grad}, {}, [&] { pad_by_index_backward_set_tangent(slope, grad, size, pad, mode); });
   return slope;
 }
 GradVec PadByIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -297,6 +324,24 @@ GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorR
     grads[0] = fit(pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
+
+// polar(Tensor abs, Tensor angle) -> Tensor out
+//   sizes = broadcast_shape(shape(abs), shape(angle))
+//   out = view_as_complex(stack((expand(abs * cos(angle), sizes), expand(abs * sin(angle), sizes)), -1))
+
+namespace {
+constexpr OpSchema kPolarSchema{"polar", "polar(Tensor abs, Tensor angle) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V polar_compose(const V& abs, const V& angle) {
+  const auto sizes = broadcast_shape(shape(abs), shape(angle));
+  return view_as_complex(stack(std::vector<V>{expand(mul(abs, cos(angle)), sizes), expand(mul(abs, sin(angle)),
+      sizes)}, std::int64_t(-1)));
+}
+}  // namespace
+
+Storage polar(const Storage& abs, const Storage& angle) { return polar_compose<Storage>(abs, angle); }
+TensorRef polar(const TensorRef& abs, const TensorRef& angle) { return polar_compose<TensorRef>(abs, angle); }
 
 // repeat(Tensor input, int[] repeats) -> Tensor out
 //   vjp input = repeat_backward(g, shape(input), repeats)
@@ -328,7 +373,7 @@ TensorRef repeat(const TensorRef& input, const Dims& repeats) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    repeat_set_tangent(out, input, repeats);
+    wiring::each_level({&input}, {}, [&] { repeat_set_tangent(out, input, repeats); });
   return out;
 }
 GradVec RepeatBackward::apply(std::span<Storage> grad_outputs) {
@@ -377,7 +422,7 @@ TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    roll_set_tangent(out, input, shifts, dims);
+    wiring::each_level({&input}, {}, [&] { roll_set_tangent(out, input, shifts, dims); });
   return out;
 }
 GradVec RollBackward::apply(std::span<Storage> grad_outputs) {
@@ -429,7 +474,7 @@ TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents(tensors))
-    stack_set_tangent(out, tensors, dim);
+    wiring::each_level({}, {tensors}, [&] { stack_set_tangent(out, tensors, dim); });
   return out;
 }
 GradVec StackBackward::apply(std::span<Storage> grad_outputs) {
@@ -481,15 +526,15 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tril_set_tangent(out, input, diagonal);
+    wiring::each_level({&input}, {}, [&] { tril_set_tangent(out, input, diagonal); });
   return out;
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tril(input, diagonal));
+    dual = tril(input, diagonal);
   Ref<TrilBackward> node;
   if (record) {
     node = make_node<TrilBackward>();
@@ -500,7 +545,7 @@ TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   }
   kernels::copy_broadcast("tril_", input->storage(), tril(input->storage(), diagonal));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec TrilBackward::apply(std::span<Storage> grad_outputs) {
@@ -548,15 +593,15 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    triu_set_tangent(out, input, diagonal);
+    wiring::each_level({&input}, {}, [&] { triu_set_tangent(out, input, diagonal); });
   return out;
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(triu(input, diagonal));
+    dual = triu(input, diagonal);
   Ref<TriuBackward> node;
   if (record) {
     node = make_node<TriuBackward>();
@@ -567,7 +612,7 @@ TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   }
   kernels::copy_broadcast("triu_", input->storage(), triu(input->storage(), diagonal));
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec TriuBackward::apply(std::span<Storage> grad_outputs) {

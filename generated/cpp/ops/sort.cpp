@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "kernels/search.h"
 #include "kernels/sort.h"
 
 namespace tp {
@@ -93,7 +94,7 @@ std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool des
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sort_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { sort_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec SortBackward::apply(std::span<Storage> grad_outputs) {
@@ -157,7 +158,7 @@ std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    topk_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { topk_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec TopkBackward::apply(std::span<Storage> grad_outputs) {
@@ -176,6 +177,41 @@ GraphGradVec TopkBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
     grads[0] = fit(topk_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
         input_dtype(0));
   return grads;
+}
+
+// unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+
+namespace {
+constexpr OpSchema kUniqueConsecutiveFlatSchema{"unique_consecutive_flat",
+    "unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
+    true};
+}  // namespace
+
+std::array<Storage, 3> unique_consecutive_flat(const Storage& input) {
+  return kernels::unique_consecutive(kUniqueConsecutiveFlatSchema, input);
+}
+std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input) {
+  std::array<Storage, 3> results = unique_consecutive_flat(input->storage());
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef inverse = wiring::wrap(std::move(results[1]));
+  TensorRef counts = wiring::wrap(std::move(results[2]));
+  return {values, inverse, counts};
+}
+
+// unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+
+namespace {
+constexpr OpSchema kUniqueFlatSchema{"unique_flat",
+    "unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
+}  // namespace
+
+std::array<Storage, 3> unique_flat(const Storage& input) { return kernels::unique(kUniqueFlatSchema, input); }
+std::array<TensorRef, 3> unique_flat(const TensorRef& input) {
+  std::array<Storage, 3> results = unique_flat(input->storage());
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef inverse = wiring::wrap(std::move(results[1]));
+  TensorRef counts = wiring::wrap(std::move(results[2]));
+  return {values, inverse, counts};
 }
 
 }  // namespace ops

@@ -141,15 +141,16 @@ TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const Tensor
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    addcdiv_set_tangent(out, input, tensor1, tensor2, value);
+    wiring::each_level({&input, &tensor1, &tensor2}, {}, [&] { addcdiv_set_tangent(out, input, tensor1, tensor2,
+        value); });
   return out;
 }
 TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcdivBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    tangent = wiring::tangent(addcdiv(input, tensor1, tensor2, value));
+    dual = addcdiv(input, tensor1, tensor2, value);
   Ref<AddcdivBackward> node;
   if (record) {
     node = make_node<AddcdivBackward>();
@@ -167,7 +168,7 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
   kernels::elementwise_into(kAddcdivSpec, loops[kAddcdiv], input->storage(), {&input->storage(), &tensor1->storage(),
       &tensor2->storage()}, {value});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef addcdiv_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
@@ -271,15 +272,16 @@ TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const Tensor
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    addcmul_set_tangent(out, input, tensor1, tensor2, value);
+    wiring::each_level({&input, &tensor1, &tensor2}, {}, [&] { addcmul_set_tangent(out, input, tensor1, tensor2,
+        value); });
   return out;
 }
 TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcmulBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    tangent = wiring::tangent(addcmul(input, tensor1, tensor2, value));
+    dual = addcmul(input, tensor1, tensor2, value);
   Ref<AddcmulBackward> node;
   if (record) {
     node = make_node<AddcmulBackward>();
@@ -297,7 +299,7 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
   kernels::elementwise_into(kAddcmulSpec, loops[kAddcmul], input->storage(), {&input->storage(), &tensor1->storage(),
       &tensor2->storage()}, {value});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef addcmul_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
@@ -423,7 +425,8 @@ TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, c
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target, &pos_weight}))
-    bce_logits_weighted_set_tangent(out, input, target, pos_weight);
+    wiring::each_level({&input, &target, &pos_weight}, {}, [&] { bce_logits_weighted_set_tangent(out, input, target,
+        pos_weight); });
   return out;
 }
 GradVec BceLogitsWeightedBackward::apply(std::span<Storage> grad_outputs) {
@@ -539,7 +542,7 @@ TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const Tens
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    clamp_between_set_tangent(out, input, min, max);
+    wiring::each_level({&input, &min, &max}, {}, [&] { clamp_between_set_tangent(out, input, min, max); });
   return out;
 }
 GradVec ClampBetweenBackward::apply(std::span<Storage> grad_outputs) {
@@ -637,15 +640,15 @@ TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& we
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &end, &weight}))
-    lerp_set_tangent(out, input, end, weight);
+    wiring::each_level({&input, &end, &weight}, {}, [&] { lerp_set_tangent(out, input, end, weight); });
   return out;
 }
 TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   const bool record = wiring::records(input, end, weight);
   wiring::check_inplace(LerpBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &end, &weight}))
-    tangent = wiring::tangent(lerp(input, end, weight));
+    dual = lerp(input, end, weight);
   Ref<LerpBackward> node;
   if (record) {
     node = make_node<LerpBackward>();
@@ -661,8 +664,20 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
   kernels::elementwise_into(kLerpSpec, loops[kLerp], input->storage(), {&input->storage(), &end->storage(),
       &weight->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
+}
+TensorRef lerp_out(const TensorRef& input, const TensorRef& end, const TensorRef& weight, const TensorRef& out_) {
+  wiring::check_out(LerpBackward::schema_v1, out_, {&input, &end, &weight});
+  const Storage* const operands[] = {&input->storage(), &end->storage(), &weight->storage()};
+  if (kernels::broadcast_shapes(LerpBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLerpSpec, loops[kLerp], out_->storage(), {&input->storage(), &end->storage(),
+        &weight->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LerpBackward::schema_v1, out_, lerp(input->storage(), end->storage(), weight->storage()));
+  }
+  return out_;
 }
 GradVec LerpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -749,15 +764,15 @@ TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const Tenso
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    masked_fill_set_tangent(out, input, mask, value);
+    wiring::each_level({&input, &value}, {}, [&] { masked_fill_set_tangent(out, input, mask, value); });
   return out;
 }
 TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   const bool record = wiring::records(input, value);
   wiring::check_inplace(MaskedFillBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    tangent = wiring::tangent(masked_fill(input, mask, value));
+    dual = masked_fill(input, mask, value);
   Ref<MaskedFillBackward> node;
   if (record) {
     node = make_node<MaskedFillBackward>();
@@ -770,7 +785,7 @@ TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const Tens
   kernels::elementwise_into(kMaskedFillSpec, loops[kMaskedFill], input->storage(), {&input->storage(),
       &mask->storage(), &value->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec MaskedFillBackward::apply(std::span<Storage> grad_outputs) {
@@ -853,7 +868,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    where_set_tangent(out, condition, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { where_set_tangent(out, condition, input, other); });
   return out;
 }
 TensorRef where_out(const TensorRef& condition, const TensorRef& input, const TensorRef& other, const TensorRef& out_) {

@@ -22,6 +22,7 @@ enum : int {
   kAiryAiVjpInput,
   kAiryAiPrime,
   kAiryAiPrimeVjpInput,
+  kAngle,
   kAsin,
   kAsinVjpInput,
   kAsinh,
@@ -66,8 +67,6 @@ enum : int {
   kExpVjpInput,
   kExp2,
   kExp2VjpInput,
-  kExpm1,
-  kExpm1VjpInput,
 };
 }  // namespace
 
@@ -76,6 +75,8 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage angle_backward(const Storage& grad, const Storage& input);
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
@@ -106,6 +107,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // abs(Tensor input) -> Tensor out
 //   out = abs(input)
@@ -140,15 +143,15 @@ TensorRef abs(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    abs_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { abs_set_tangent(out, input); });
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(abs(input));
+    dual = abs(input);
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
@@ -159,7 +162,7 @@ TensorRef abs_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAbsSpec, loops[kAbs], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
@@ -230,15 +233,15 @@ TensorRef acos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acos_set_tangent(out, input); });
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acos(input));
+    dual = acos(input);
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
@@ -249,7 +252,7 @@ TensorRef acos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcosSpec, loops[kAcos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
@@ -320,15 +323,15 @@ TensorRef acosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acosh_set_tangent(out, input); });
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(acosh(input));
+    dual = acosh(input);
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
@@ -339,7 +342,7 @@ TensorRef acosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcoshSpec, loops[kAcosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -406,7 +409,7 @@ TensorRef airy_ai(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    airy_ai_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { airy_ai_set_tangent(out, input); });
   return out;
 }
 GradVec AiryAiBackward::apply(std::span<Storage> grad_outputs) {
@@ -466,7 +469,7 @@ TensorRef airy_ai_prime(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    airy_ai_prime_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { airy_ai_prime_set_tangent(out, input); });
   return out;
 }
 GradVec AiryAiPrimeBackward::apply(std::span<Storage> grad_outputs) {
@@ -484,6 +487,74 @@ GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> gra
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// angle(Tensor input) -> Tensor out
+//   out = angle(input)
+//   vjp input = where(is_complex(dtype(input)), angle_backward(g, input), zeros_like(g))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAngleSpec{&AngleBackward::schema_v1, 1, 0, Promote::Float, OutKind::Real};
+
+template <class V>
+V angle_vjp_input(const V& g, const V& input) {
+  return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
+}
+
+void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(angle_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
+TensorRef angle(const TensorRef& input) {
+  TensorRef out = wiring::wrap(angle(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AngleBackward>();
+    AngleBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { angle_set_tangent(out, input); });
+  return out;
+}
+TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(AngleBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(AngleBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kAngleSpec, loops[kAngle], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(AngleBackward::schema_v1, out_, angle(input->storage()));
+  }
+  return out_;
+}
+GradVec AngleBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -526,15 +597,15 @@ TensorRef asin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asin_set_tangent(out, input); });
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asin(input));
+    dual = asin(input);
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
@@ -545,7 +616,7 @@ TensorRef asin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinSpec, loops[kAsin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
@@ -614,15 +685,15 @@ TensorRef asinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asinh_set_tangent(out, input); });
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(asinh(input));
+    dual = asinh(input);
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
@@ -633,7 +704,7 @@ TensorRef asinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinhSpec, loops[kAsinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -704,15 +775,15 @@ TensorRef atan(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atan_set_tangent(out, input); });
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atan(input));
+    dual = atan(input);
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
@@ -723,7 +794,7 @@ TensorRef atan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanSpec, loops[kAtan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
@@ -795,15 +866,15 @@ TensorRef atanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atanh_set_tangent(out, input); });
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(atanh(input));
+    dual = atanh(input);
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
@@ -814,7 +885,7 @@ TensorRef atanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanhSpec, loops[kAtanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -883,7 +954,7 @@ TensorRef bessel_j0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    bessel_j0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { bessel_j0_set_tangent(out, input); });
   return out;
 }
 GradVec BesselJ0Backward::apply(std::span<Storage> grad_outputs) {
@@ -949,7 +1020,7 @@ TensorRef bessel_j1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    bessel_j1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { bessel_j1_set_tangent(out, input); });
   return out;
 }
 GradVec BesselJ1Backward::apply(std::span<Storage> grad_outputs) {
@@ -1007,7 +1078,7 @@ TensorRef bessel_y0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    bessel_y0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { bessel_y0_set_tangent(out, input); });
   return out;
 }
 GradVec BesselY0Backward::apply(std::span<Storage> grad_outputs) {
@@ -1065,7 +1136,7 @@ TensorRef bessel_y1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    bessel_y1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { bessel_y1_set_tangent(out, input); });
   return out;
 }
 GradVec BesselY1Backward::apply(std::span<Storage> grad_outputs) {
@@ -1111,15 +1182,15 @@ TensorRef ceil(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ceil_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { ceil_set_tangent(out); });
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(ceil(input));
+    dual = ceil(input);
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -1129,7 +1200,7 @@ TensorRef ceil_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCeilSpec, loops[kCeil], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
@@ -1197,8 +1268,28 @@ TensorRef celu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    celu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { celu_set_tangent(out, input, alpha); });
   return out;
+}
+TensorRef celu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = celu(input, alpha);
+  Ref<CeluBackward> node;
+  if (record) {
+    node = make_node<CeluBackward>();
+    CeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCeluSpec, loops[kCelu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1245,7 +1336,7 @@ TensorRef conj(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    conj_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { conj_set_tangent(out, input); });
   return out;
 }
 GradVec ConjBackward::apply(std::span<Storage> grad_outputs) {
@@ -1298,15 +1389,15 @@ TensorRef cos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cos_set_tangent(out, input); });
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cos(input));
+    dual = cos(input);
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
@@ -1317,7 +1408,7 @@ TensorRef cos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCosSpec, loops[kCos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
@@ -1382,15 +1473,15 @@ TensorRef cosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cosh_set_tangent(out, input); });
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(cosh(input));
+    dual = cosh(input);
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
@@ -1401,7 +1492,7 @@ TensorRef cosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
@@ -1465,15 +1556,15 @@ TensorRef deg2rad(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    deg2rad_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { deg2rad_set_tangent(out, input); });
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(deg2rad(input));
+    dual = deg2rad(input);
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -1483,7 +1574,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
@@ -1552,15 +1643,15 @@ TensorRef digamma(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    digamma_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { digamma_set_tangent(out, input); });
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(digamma(input));
+    dual = digamma(input);
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
@@ -1571,7 +1662,7 @@ TensorRef digamma_(const TensorRef& input) {
   }
   kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
@@ -1646,8 +1737,28 @@ TensorRef elu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    elu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { elu_set_tangent(out, input, alpha); });
   return out;
+}
+TensorRef elu_(const TensorRef& input, double alpha) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(EluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = elu(input, alpha);
+  Ref<EluBackward> node;
+  if (record) {
+    node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1704,7 +1815,7 @@ TensorRef entr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    entr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { entr_set_tangent(out, input); });
   return out;
 }
 GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
@@ -1762,15 +1873,15 @@ TensorRef erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erf_set_tangent(out, input); });
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erf(input));
+    dual = erf(input);
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
@@ -1781,7 +1892,7 @@ TensorRef erf_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
@@ -1850,15 +1961,15 @@ TensorRef erfc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfc_set_tangent(out, input); });
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfc(input));
+    dual = erfc(input);
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
@@ -1869,7 +1980,7 @@ TensorRef erfc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
@@ -1940,7 +2051,7 @@ TensorRef erfcx(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfcx_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfcx_set_tangent(out, input); });
   return out;
 }
 GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
@@ -1998,15 +2109,15 @@ TensorRef erfinv(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfinv_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfinv_set_tangent(out, input); });
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(erfinv(input));
+    dual = erfinv(input);
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -2017,7 +2128,7 @@ TensorRef erfinv_(const TensorRef& input) {
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
@@ -2082,15 +2193,15 @@ TensorRef exp(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp_set_tangent(out, input); });
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp(input));
+    dual = exp(input);
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -2101,7 +2212,7 @@ TensorRef exp_(const TensorRef& input) {
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
@@ -2170,15 +2281,15 @@ TensorRef exp2(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp2_set_tangent(out, input); });
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(exp2(input));
+    dual = exp2(input);
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -2189,7 +2300,7 @@ TensorRef exp2_(const TensorRef& input) {
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
@@ -2218,94 +2329,6 @@ GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// expm1(Tensor input) -> Tensor out
-//   out = expm1(input)
-//   d input = out + 1
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
-
-TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
-}
-
-TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
-TensorRef expm1(const TensorRef& input) {
-  TensorRef out = wiring::wrap(expm1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expm1_set_tangent(out, input);
-  return out;
-}
-TensorRef expm1_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(expm1(input));
-  Ref<Expm1Backward> node;
-  if (record) {
-    node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
-  }
-  return out_;
-}
-GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

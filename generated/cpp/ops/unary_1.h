@@ -75,6 +75,20 @@ class TP_API AiryAiPrimeBackward final : public FuncOp<AiryAiPrimeBackward, 1, 1
   TP_NODE_DISPOSE(AiryAiPrimeBackward)
 };
 
+// angle(Tensor input) -> Tensor out
+class TP_API AngleBackward final : public FuncOp<AngleBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"angle", "angle(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AngleBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AngleBackward)
+};
+
 // asin(Tensor input) -> Tensor out
 class TP_API AsinBackward final : public FuncOp<AsinBackward, 1, 1> {
  public:
@@ -401,20 +415,6 @@ class TP_API Exp2Backward final : public FuncOp<Exp2Backward, 1, 1> {
   TP_NODE_DISPOSE(Exp2Backward)
 };
 
-// expm1(Tensor input) -> Tensor out
-class TP_API Expm1Backward final : public FuncOp<Expm1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"expm1", "expm1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Expm1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Expm1Backward)
-};
-
 // abs(Tensor input) -> Tensor out
 TP_API Storage abs(const Storage& input);
 TP_API TensorRef abs(const TensorRef& input);
@@ -440,6 +440,11 @@ TP_API TensorRef airy_ai(const TensorRef& input);
 // airy_ai_prime(Tensor input) -> Tensor out
 TP_API Storage airy_ai_prime(const Storage& input);
 TP_API TensorRef airy_ai_prime(const TensorRef& input);
+
+// angle(Tensor input) -> Tensor out
+TP_API Storage angle(const Storage& input);
+TP_API TensorRef angle(const TensorRef& input);
+TP_API TensorRef angle_out(const TensorRef& input, const TensorRef& out_);
 
 // asin(Tensor input) -> Tensor out
 TP_API Storage asin(const Storage& input);
@@ -490,6 +495,7 @@ TP_API TensorRef ceil_out(const TensorRef& input, const TensorRef& out_);
 // celu(Tensor input, float alpha=1.0) -> Tensor out
 TP_API Storage celu(const Storage& input, double alpha);
 TP_API TensorRef celu(const TensorRef& input, double alpha);
+TP_API TensorRef celu_(const TensorRef& input, double alpha);
 
 // conj(Tensor input) -> Tensor out
 TP_API Storage conj(const Storage& input);
@@ -522,6 +528,7 @@ TP_API TensorRef digamma_out(const TensorRef& input, const TensorRef& out_);
 // elu(Tensor input, float alpha=1.0) -> Tensor out
 TP_API Storage elu(const Storage& input, double alpha);
 TP_API TensorRef elu(const TensorRef& input, double alpha);
+TP_API TensorRef elu_(const TensorRef& input, double alpha);
 
 // entr(Tensor input) -> Tensor out
 TP_API Storage entr(const Storage& input);
@@ -560,11 +567,5 @@ TP_API Storage exp2(const Storage& input);
 TP_API TensorRef exp2(const TensorRef& input);
 TP_API TensorRef exp2_(const TensorRef& input);
 TP_API TensorRef exp2_out(const TensorRef& input, const TensorRef& out_);
-
-// expm1(Tensor input) -> Tensor out
-TP_API Storage expm1(const Storage& input);
-TP_API TensorRef expm1(const TensorRef& input);
-TP_API TensorRef expm1_(const TensorRef& input);
-TP_API TensorRef expm1_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -12,6 +12,8 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kExpm1,
+  kExpm1VjpInput,
   kFloor,
   kFrac,
   kGeluErf,
@@ -66,8 +68,6 @@ enum : int {
   kNdtrVjpInput,
   kNdtri,
   kNdtriVjpInput,
-  kNeg,
-  kNegVjpInput,
 };
 }  // namespace
 
@@ -104,6 +104,8 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage sgn(const Storage& input);
@@ -120,6 +122,94 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// expm1(Tensor input) -> Tensor out
+//   out = expm1(input)
+//   d input = out + 1
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
+
+TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+}
+
+TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
+TensorRef expm1(const TensorRef& input) {
+  TensorRef out = wiring::wrap(expm1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
+  return out;
+}
+TensorRef expm1_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = expm1(input);
+  Ref<Expm1Backward> node;
+  if (record) {
+    node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
+  }
+  return out_;
+}
+GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // floor(Tensor input) -> Tensor out
 //   out = floor(input)
@@ -146,15 +236,15 @@ TensorRef floor(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    floor_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(floor(input));
+    dual = floor(input);
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -164,7 +254,7 @@ TensorRef floor_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
@@ -215,15 +305,15 @@ TensorRef frac(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    frac_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(frac(input));
+    dual = frac(input);
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -233,7 +323,7 @@ TensorRef frac_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
@@ -306,7 +396,7 @@ TensorRef gelu_erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
   return out;
 }
 GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
@@ -381,7 +471,7 @@ TensorRef gelu_tanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
   return out;
 }
 GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
@@ -446,7 +536,7 @@ TensorRef hardshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -511,8 +601,27 @@ TensorRef hardsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
   return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(input);
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -584,8 +693,27 @@ TensorRef hardswish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardswish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
   return out;
+}
+TensorRef hardswish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardswish(input);
+  Ref<HardswishBackward> node;
+  if (record) {
+    node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -651,8 +779,29 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardtanh_set_tangent(out, input, min_val, max_val);
+    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
   return out;
+}
+TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardtanh(input, min_val, max_val);
+  Ref<HardtanhBackward> node;
+  if (record) {
+    node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -705,15 +854,15 @@ TensorRef i0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(i0(input));
+    dual = i0(input);
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
@@ -724,7 +873,7 @@ TensorRef i0_(const TensorRef& input) {
   }
   kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
@@ -793,7 +942,7 @@ TensorRef i0e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
   return out;
 }
 GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
@@ -857,7 +1006,7 @@ TensorRef i1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
   return out;
 }
 GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
@@ -919,7 +1068,7 @@ TensorRef i1e(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1e_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
   return out;
 }
 GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
@@ -983,8 +1132,28 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    leaky_relu_set_tangent(out, input, negative_slope);
+    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
   return out;
+}
+TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = leaky_relu(input, negative_slope);
+  Ref<LeakyReluBackward> node;
+  if (record) {
+    node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1037,15 +1206,15 @@ TensorRef lgamma(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    lgamma_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { lgamma_set_tangent(out, input); });
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(lgamma(input));
+    dual = lgamma(input);
   Ref<LgammaBackward> node;
   if (record) {
     node = make_node<LgammaBackward>();
@@ -1056,7 +1225,7 @@ TensorRef lgamma_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
@@ -1125,15 +1294,15 @@ TensorRef log(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_set_tangent(out, input); });
   return out;
 }
 TensorRef log_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log(input));
+    dual = log(input);
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
@@ -1144,7 +1313,7 @@ TensorRef log_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
@@ -1213,15 +1382,15 @@ TensorRef log10(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log10_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log10_set_tangent(out, input); });
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log10(input));
+    dual = log10(input);
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
@@ -1232,7 +1401,7 @@ TensorRef log10_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
@@ -1303,15 +1472,15 @@ TensorRef log1p(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log1p_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log1p_set_tangent(out, input); });
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log1p(input));
+    dual = log1p(input);
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
@@ -1322,7 +1491,7 @@ TensorRef log1p_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
@@ -1391,15 +1560,15 @@ TensorRef log2(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log2_set_tangent(out, input); });
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(log2(input));
+    dual = log2(input);
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
@@ -1410,7 +1579,7 @@ TensorRef log2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
@@ -1481,7 +1650,7 @@ TensorRef log_ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -1563,8 +1732,29 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logit_set_tangent(out, input, eps);
+    wiring::each_level({&input}, {}, [&] { logit_set_tangent(out, input, eps); });
   return out;
+}
+TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LogitBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = logit(input, eps);
+  Ref<LogitBackward> node;
+  if (record) {
+    node = make_node<LogitBackward>();
+    LogitBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.eps_ = eps;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
@@ -1636,7 +1826,7 @@ TensorRef logsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { logsigmoid_set_tangent(out, input); });
   return out;
 }
 GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
@@ -1701,8 +1891,27 @@ TensorRef mish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { mish_set_tangent(out, input); });
   return out;
+}
+TensorRef mish_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(MishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = mish(input);
+  Ref<MishBackward> node;
+  if (record) {
+    node = make_node<MishBackward>();
+    MishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1759,7 +1968,7 @@ TensorRef modified_bessel_i0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    modified_bessel_i0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i0_set_tangent(out, input); });
   return out;
 }
 GradVec ModifiedBesselI0Backward::apply(std::span<Storage> grad_outputs) {
@@ -1825,7 +2034,7 @@ TensorRef modified_bessel_i1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    modified_bessel_i1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
   return out;
 }
 GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
@@ -1885,7 +2094,7 @@ TensorRef modified_bessel_k0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    modified_bessel_k0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k0_set_tangent(out, input); });
   return out;
 }
 GradVec ModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
@@ -1945,7 +2154,7 @@ TensorRef modified_bessel_k1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    modified_bessel_k1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k1_set_tangent(out, input); });
   return out;
 }
 GradVec ModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
@@ -2005,7 +2214,7 @@ TensorRef ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -2065,7 +2274,7 @@ TensorRef ndtri(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtri_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { ndtri_set_tangent(out, input); });
   return out;
 }
 GradVec NdtriBackward::apply(std::span<Storage> grad_outputs) {
@@ -2083,87 +2292,6 @@ GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// neg(Tensor input) -> Tensor out
-//   out = -input
-//   d input = -1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
-constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
-
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
-
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
-TensorRef neg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(neg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    neg_set_tangent(out, input);
-  return out;
-}
-TensorRef neg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(neg(input));
-  Ref<NegBackward> node;
-  if (record) {
-    node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(NegBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
-  }
-  return out_;
-}
-GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// expm1(Tensor input) -> Tensor out
+class TP_API Expm1Backward final : public FuncOp<Expm1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"expm1", "expm1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Expm1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Expm1Backward)
+};
+
 // floor(Tensor input) -> Tensor out
 class TP_API FloorBackward final : public FuncOp<FloorBackward, 1, 0> {
  public:
@@ -414,19 +428,11 @@ class TP_API NdtriBackward final : public FuncOp<NdtriBackward, 1, 1> {
   TP_NODE_DISPOSE(NdtriBackward)
 };
 
-// neg(Tensor input) -> Tensor out
-class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"neg", "neg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NegBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(NegBackward)
-};
+// expm1(Tensor input) -> Tensor out
+TP_API Storage expm1(const Storage& input);
+TP_API TensorRef expm1(const TensorRef& input);
+TP_API TensorRef expm1_(const TensorRef& input);
+TP_API TensorRef expm1_out(const TensorRef& input, const TensorRef& out_);
 
 // floor(Tensor input) -> Tensor out
 TP_API Storage floor(const Storage& input);
@@ -455,14 +461,17 @@ TP_API TensorRef hardshrink(const TensorRef& input, double lambd);
 // hardsigmoid(Tensor input) -> Tensor out
 TP_API Storage hardsigmoid(const Storage& input);
 TP_API TensorRef hardsigmoid(const TensorRef& input);
+TP_API TensorRef hardsigmoid_(const TensorRef& input);
 
 // hardswish(Tensor input) -> Tensor out
 TP_API Storage hardswish(const Storage& input);
 TP_API TensorRef hardswish(const TensorRef& input);
+TP_API TensorRef hardswish_(const TensorRef& input);
 
 // hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
 TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
 TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
+TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
 
 // i0(Tensor input) -> Tensor out
 TP_API Storage i0(const Storage& input);
@@ -485,6 +494,7 @@ TP_API TensorRef i1e(const TensorRef& input);
 // leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
 TP_API Storage leaky_relu(const Storage& input, double negative_slope);
 TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
+TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
 
 // lgamma(Tensor input) -> Tensor out
 TP_API Storage lgamma(const Storage& input);
@@ -523,6 +533,7 @@ TP_API TensorRef log_ndtr(const TensorRef& input);
 // logit(Tensor input, float? eps=None) -> Tensor out
 TP_API Storage logit(const Storage& input, std::optional<double> eps);
 TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_(const TensorRef& input, std::optional<double> eps);
 TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
 
 // logsigmoid(Tensor input) -> Tensor out
@@ -532,6 +543,7 @@ TP_API TensorRef logsigmoid(const TensorRef& input);
 // mish(Tensor input) -> Tensor out
 TP_API Storage mish(const Storage& input);
 TP_API TensorRef mish(const TensorRef& input);
+TP_API TensorRef mish_(const TensorRef& input);
 
 // modified_bessel_i0(Tensor input) -> Tensor out
 TP_API Storage modified_bessel_i0(const Storage& input);
@@ -556,11 +568,5 @@ TP_API TensorRef ndtr(const TensorRef& input);
 // ndtri(Tensor input) -> Tensor out
 TP_API Storage ndtri(const Storage& input);
 TP_API TensorRef ndtri(const TensorRef& input);
-
-// neg(Tensor input) -> Tensor out
-TP_API Storage neg(const Storage& input);
-TP_API TensorRef neg(const TensorRef& input);
-TP_API TensorRef neg_(const TensorRef& input);
-TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -12,6 +12,8 @@ TP_DECLARE_LOOPS(unary_3)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_3);
 enum : int {
+  kNeg,
+  kNegVjpInput,
   kPolygammaOf,
   kPolygammaOfVjpInput,
   kRad2deg,
@@ -92,8 +94,6 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage neg(const Storage& input);
-TensorRef neg(const TensorRef& input);
 Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
@@ -108,6 +108,87 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// neg(Tensor input) -> Tensor out
+//   out = -input
+//   d input = -1
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
+constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
+
+TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
+
+TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
+
+void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
+TensorRef neg(const TensorRef& input) {
+  TensorRef out = wiring::wrap(neg(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NegBackward>();
+    NegBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { neg_set_tangent(out, input); });
+  return out;
+}
+TensorRef neg_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(NegBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = neg(input);
+  Ref<NegBackward> node;
+  if (record) {
+    node = make_node<NegBackward>();
+    NegBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(NegBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
+  }
+  return out_;
+}
+GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // polygamma_of(Tensor input, int order) -> Tensor out
 //   out = polygamma(order, input)
@@ -149,7 +230,7 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    polygamma_of_set_tangent(out, input, order);
+    wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
   return out;
 }
 GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
@@ -202,15 +283,15 @@ TensorRef rad2deg(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rad2deg_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rad2deg_set_tangent(out, input); });
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rad2deg(input));
+    dual = rad2deg(input);
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -220,7 +301,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
@@ -287,15 +368,15 @@ TensorRef reciprocal(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reciprocal_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { reciprocal_set_tangent(out, input); });
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(reciprocal(input));
+    dual = reciprocal(input);
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -306,7 +387,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
@@ -377,15 +458,15 @@ TensorRef relu(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu_set_tangent(out, input); });
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(relu(input));
+    dual = relu(input);
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -396,7 +477,7 @@ TensorRef relu_(const TensorRef& input) {
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -458,8 +539,27 @@ TensorRef relu6(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu6_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { relu6_set_tangent(out, input); });
   return out;
+}
+TensorRef relu6_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Relu6Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = relu6(input);
+  Ref<Relu6Backward> node;
+  if (record) {
+    node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -504,15 +604,15 @@ TensorRef round(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    round_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { round_set_tangent(out); });
   return out;
 }
 TensorRef round_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(round(input));
+    dual = round(input);
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -522,7 +622,7 @@ TensorRef round_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
@@ -585,15 +685,15 @@ TensorRef rsqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rsqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { rsqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(rsqrt(input));
+    dual = rsqrt(input);
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -604,7 +704,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -675,7 +775,7 @@ TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scaled_modified_bessel_k0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { scaled_modified_bessel_k0_set_tangent(out, input); });
   return out;
 }
 GradVec ScaledModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
@@ -737,7 +837,7 @@ TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scaled_modified_bessel_k1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { scaled_modified_bessel_k1_set_tangent(out, input); });
   return out;
 }
 GradVec ScaledModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
@@ -802,8 +902,27 @@ TensorRef selu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    selu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { selu_set_tangent(out, input); });
   return out;
+}
+TensorRef selu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = selu(input);
+  Ref<SeluBackward> node;
+  if (record) {
+    node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -861,15 +980,15 @@ TensorRef sgn(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sgn(input));
+    dual = sgn(input);
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
@@ -881,7 +1000,7 @@ TensorRef sgn_(const TensorRef& input) {
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
@@ -949,15 +1068,15 @@ TensorRef sigmoid(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sigmoid(input));
+    dual = sigmoid(input);
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -968,7 +1087,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
@@ -1025,15 +1144,15 @@ TensorRef sign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sign_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sign(input));
+    dual = sign(input);
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -1043,7 +1162,7 @@ TensorRef sign_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
@@ -1110,8 +1229,27 @@ TensorRef silu(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    silu_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { silu_set_tangent(out, input); });
   return out;
+}
+TensorRef silu_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SiluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = silu(input);
+  Ref<SiluBackward> node;
+  if (record) {
+    node = make_node<SiluBackward>();
+    SiluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1164,15 +1302,15 @@ TensorRef sin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sin_set_tangent(out, input); });
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sin(input));
+    dual = sin(input);
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
@@ -1183,7 +1321,7 @@ TensorRef sin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
@@ -1272,15 +1410,15 @@ TensorRef sinc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinc_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinc_set_tangent(out, input); });
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinc(input));
+    dual = sinc(input);
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
@@ -1291,7 +1429,7 @@ TensorRef sinc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
@@ -1356,15 +1494,15 @@ TensorRef sinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sinh_set_tangent(out, input); });
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sinh(input));
+    dual = sinh(input);
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
@@ -1375,7 +1513,7 @@ TensorRef sinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
@@ -1451,7 +1589,7 @@ TensorRef softplus(const TensorRef& input, double beta, double threshold) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softplus_set_tangent(out, input, beta, threshold);
+    wiring::each_level({&input}, {}, [&] { softplus_set_tangent(out, input, beta, threshold); });
   return out;
 }
 GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
@@ -1517,7 +1655,7 @@ TensorRef softshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { softshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -1582,7 +1720,7 @@ TensorRef softsign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softsign_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { softsign_set_tangent(out, input); });
   return out;
 }
 GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
@@ -1652,7 +1790,7 @@ TensorRef spherical_bessel_j0(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    spherical_bessel_j0_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { spherical_bessel_j0_set_tangent(out, input); });
   return out;
 }
 GradVec SphericalBesselJ0Backward::apply(std::span<Storage> grad_outputs) {
@@ -1710,15 +1848,15 @@ TensorRef sqrt(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sqrt_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sqrt_set_tangent(out, input); });
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(sqrt(input));
+    dual = sqrt(input);
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -1729,7 +1867,7 @@ TensorRef sqrt_(const TensorRef& input) {
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1798,15 +1936,15 @@ TensorRef square(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    square_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { square_set_tangent(out, input); });
   return out;
 }
 TensorRef square_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(square(input));
+    dual = square(input);
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
@@ -1817,7 +1955,7 @@ TensorRef square_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
@@ -1886,15 +2024,15 @@ TensorRef tan(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tan_set_tangent(out, input); });
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tan(input));
+    dual = tan(input);
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -1905,7 +2043,7 @@ TensorRef tan_(const TensorRef& input) {
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
@@ -1974,15 +2112,15 @@ TensorRef tanh(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanh_set_tangent(out, input); });
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(tanh(input));
+    dual = tanh(input);
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -1993,7 +2131,7 @@ TensorRef tanh_(const TensorRef& input) {
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -2065,7 +2203,7 @@ TensorRef tanhshrink(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanhshrink_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { tanhshrink_set_tangent(out, input); });
   return out;
 }
 GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -2129,8 +2267,29 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    threshold_set_tangent(out, input, threshold);
+    wiring::each_level({&input}, {}, [&] { threshold_set_tangent(out, input, threshold); });
   return out;
+}
+TensorRef threshold_(const TensorRef& input, double threshold, double value) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = ops::threshold(input, threshold, value);
+  Ref<ThresholdBackward> node;
+  if (record) {
+    node = make_node<ThresholdBackward>();
+    ThresholdBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.threshold_ = threshold;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
+      value});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -2175,15 +2334,15 @@ TensorRef trunc(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    trunc_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { trunc_set_tangent(out); });
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent(trunc(input));
+    dual = trunc(input);
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -2193,7 +2352,7 @@ TensorRef trunc_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {

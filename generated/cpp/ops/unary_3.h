@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// neg(Tensor input) -> Tensor out
+class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"neg", "neg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NegBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NegBackward)
+};
+
 // polygamma_of(Tensor input, int order) -> Tensor out
 class TP_API PolygammaOfBackward final : public FuncOp<PolygammaOfBackward, 1, 1> {
  public:
@@ -413,6 +427,12 @@ class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
   TP_NODE_DISPOSE(TruncBackward)
 };
 
+// neg(Tensor input) -> Tensor out
+TP_API Storage neg(const Storage& input);
+TP_API TensorRef neg(const TensorRef& input);
+TP_API TensorRef neg_(const TensorRef& input);
+TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
+
 // polygamma_of(Tensor input, int order) -> Tensor out
 TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
 TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
@@ -437,6 +457,7 @@ TP_API TensorRef relu_(const TensorRef& input);
 // relu6(Tensor input) -> Tensor out
 TP_API Storage relu6(const Storage& input);
 TP_API TensorRef relu6(const TensorRef& input);
+TP_API TensorRef relu6_(const TensorRef& input);
 
 // round(Tensor input) -> Tensor out
 TP_API Storage round(const Storage& input);
@@ -461,6 +482,7 @@ TP_API TensorRef scaled_modified_bessel_k1(const TensorRef& input);
 // selu(Tensor input) -> Tensor out
 TP_API Storage selu(const Storage& input);
 TP_API TensorRef selu(const TensorRef& input);
+TP_API TensorRef selu_(const TensorRef& input);
 
 // sgn(Tensor input) -> Tensor out
 TP_API Storage sgn(const Storage& input);
@@ -483,6 +505,7 @@ TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
 // silu(Tensor input) -> Tensor out
 TP_API Storage silu(const Storage& input);
 TP_API TensorRef silu(const TensorRef& input);
+TP_API TensorRef silu_(const TensorRef& input);
 
 // sin(Tensor input) -> Tensor out
 TP_API Storage sin(const Storage& input);
@@ -549,6 +572,7 @@ TP_API TensorRef tanhshrink(const TensorRef& input);
 // threshold(Tensor input, float threshold, float value) -> Tensor out
 TP_API Storage threshold(const Storage& input, double threshold, double value);
 TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
+TP_API TensorRef threshold_(const TensorRef& input, double threshold, double value);
 
 // trunc(Tensor input) -> Tensor out
 TP_API Storage trunc(const Storage& input);

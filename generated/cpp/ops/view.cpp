@@ -73,8 +73,30 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    as_strided_set_tangent(out, input, size, stride, storage_offset);
+    wiring::each_level({&input}, {}, [&] { as_strided_set_tangent(out, input, size, stride, storage_offset); });
   return out;
+}
+TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stride,
+    std::optional<std::int64_t> storage_offset) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(AsStridedBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = as_strided(input, size, stride, storage_offset);
+  Ref<AsStridedBackward> node;
+  if (record) {
+    node = make_node<AsStridedBackward>();
+    AsStridedBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.size_ = size;
+    back.stride_ = stride;
+    back.storage_offset_ = storage_offset;
+  }
+  input->set_storage(as_strided(input->storage(), size, stride, storage_offset));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -129,7 +151,7 @@ std::vector<TensorRef> chunk(const TensorRef& input, std::int64_t chunks, std::i
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    chunk_set_tangent(out, input, chunks, dim);
+    wiring::each_level({&input}, {}, [&] { chunk_set_tangent(out, input, chunks, dim); });
   return out;
 }
 GradVec ChunkBackward::apply(std::span<Storage> grad_outputs) {
@@ -196,7 +218,7 @@ TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    diagonal_set_tangent(out, input, offset, dim1, dim2);
+    wiring::each_level({&input}, {}, [&] { diagonal_set_tangent(out, input, offset, dim1, dim2); });
   return out;
 }
 GradVec DiagonalBackward::apply(std::span<Storage> grad_outputs) {
@@ -245,7 +267,7 @@ TensorRef expand(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expand_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { expand_set_tangent(out, input, size); });
   return out;
 }
 GradVec ExpandBackward::apply(std::span<Storage> grad_outputs) {
@@ -294,7 +316,7 @@ TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destin
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    movedim_set_tangent(out, input, source, destination);
+    wiring::each_level({&input}, {}, [&] { movedim_set_tangent(out, input, source, destination); });
   return out;
 }
 GradVec MovedimBackward::apply(std::span<Storage> grad_outputs) {
@@ -347,7 +369,7 @@ TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, s
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    narrow_set_tangent(out, input, dim, start, length);
+    wiring::each_level({&input}, {}, [&] { narrow_set_tangent(out, input, dim, start, length); });
   return out;
 }
 GradVec NarrowBackward::apply(std::span<Storage> grad_outputs) {
@@ -396,7 +418,7 @@ TensorRef permute(const TensorRef& input, const Dims& dims) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    permute_set_tangent(out, input, dims);
+    wiring::each_level({&input}, {}, [&] { permute_set_tangent(out, input, dims); });
   return out;
 }
 GradVec PermuteBackward::apply(std::span<Storage> grad_outputs) {
@@ -441,7 +463,7 @@ TensorRef real(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    real_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { real_set_tangent(out, input); });
   return out;
 }
 GradVec RealBackward::apply(std::span<Storage> grad_outputs) {
@@ -488,7 +510,7 @@ TensorRef reshape(const TensorRef& input, const Dims& shape) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reshape_set_tangent(out, input, shape);
+    wiring::each_level({&input}, {}, [&] { reshape_set_tangent(out, input, shape); });
   return out;
 }
 GradVec ReshapeBackward::apply(std::span<Storage> grad_outputs) {
@@ -539,7 +561,7 @@ TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    select_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { select_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec SelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -596,7 +618,7 @@ TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    slice_set_tangent(out, input, dim, start, end, step);
+    wiring::each_level({&input}, {}, [&] { slice_set_tangent(out, input, dim, start, end, step); });
   return out;
 }
 GradVec SliceBackward::apply(std::span<Storage> grad_outputs) {
@@ -653,7 +675,7 @@ std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_size, st
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_set_tangent(out, input, split_size, dim);
+    wiring::each_level({&input}, {}, [&] { split_set_tangent(out, input, split_size, dim); });
   return out;
 }
 GradVec SplitBackward::apply(std::span<Storage> grad_outputs) {
@@ -710,7 +732,7 @@ std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_1_set_tangent(out, input, split_size, dim);
+    wiring::each_level({&input}, {}, [&] { split_1_set_tangent(out, input, split_size, dim); });
   return out;
 }
 GradVec SplitBackward1::apply(std::span<Storage> grad_outputs) {
@@ -767,7 +789,7 @@ std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& spli
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    split_with_sizes_set_tangent(out, input, split_sizes, dim);
+    wiring::each_level({&input}, {}, [&] { split_with_sizes_set_tangent(out, input, split_sizes, dim); });
   return out;
 }
 GradVec SplitWithSizesBackward::apply(std::span<Storage> grad_outputs) {
@@ -816,8 +838,26 @@ TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    squeeze_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { squeeze_set_tangent(out, input, dim); });
   return out;
+}
+TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SqueezeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = squeeze(input, dim);
+  Ref<SqueezeBackward> node;
+  if (record) {
+    node = make_node<SqueezeBackward>();
+    SqueezeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(squeeze(input->storage(), dim));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec SqueezeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -861,8 +901,26 @@ TensorRef t(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    t_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { t_set_tangent(out, input); });
   return out;
+}
+TensorRef t_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(TBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = t(input);
+  Ref<TBackward> node;
+  if (record) {
+    node = make_node<TBackward>();
+    TBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(t(input->storage()));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec TBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -916,7 +974,7 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t section
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tensor_split_set_tangent(out, input, sections, dim);
+    wiring::each_level({&input}, {}, [&] { tensor_split_set_tangent(out, input, sections, dim); });
   return out;
 }
 GradVec TensorSplitBackward::apply(std::span<Storage> grad_outputs) {
@@ -973,7 +1031,7 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices,
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tensor_split_1_set_tangent(out, input, indices, dim);
+    wiring::each_level({&input}, {}, [&] { tensor_split_1_set_tangent(out, input, indices, dim); });
   return out;
 }
 GradVec TensorSplitBackward1::apply(std::span<Storage> grad_outputs) {
@@ -1024,8 +1082,28 @@ TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    transpose_set_tangent(out, input, dim0, dim1);
+    wiring::each_level({&input}, {}, [&] { transpose_set_tangent(out, input, dim0, dim1); });
   return out;
+}
+TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(TransposeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = transpose(input, dim0, dim1);
+  Ref<TransposeBackward> node;
+  if (record) {
+    node = make_node<TransposeBackward>();
+    TransposeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.dim0_ = dim0;
+    back.dim1_ = dim1;
+  }
+  input->set_storage(transpose(input->storage(), dim0, dim1));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec TransposeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1078,7 +1156,7 @@ std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim) {
       wiring::attach(out[i], NodeRef::share(&back), std::uint32_t(i));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unbind_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { unbind_set_tangent(out, input, dim); });
   return out;
 }
 GradVec UnbindBackward::apply(std::span<Storage> grad_outputs) {
@@ -1127,7 +1205,7 @@ TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes)
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unflatten_set_tangent(out, input, dim, sizes);
+    wiring::each_level({&input}, {}, [&] { unflatten_set_tangent(out, input, dim, sizes); });
   return out;
 }
 GradVec UnflattenBackward::apply(std::span<Storage> grad_outputs) {
@@ -1180,7 +1258,7 @@ TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t si
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unfold_set_tangent(out, input, dimension, size, step);
+    wiring::each_level({&input}, {}, [&] { unfold_set_tangent(out, input, dimension, size, step); });
   return out;
 }
 GradVec UnfoldBackward::apply(std::span<Storage> grad_outputs) {
@@ -1229,8 +1307,26 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    unsqueeze_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { unsqueeze_set_tangent(out, input, dim); });
   return out;
+}
+TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(UnsqueezeBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = unsqueeze(input, dim);
+  Ref<UnsqueezeBackward> node;
+  if (record) {
+    node = make_node<UnsqueezeBackward>();
+    UnsqueezeBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  input->set_storage(unsqueeze(input->storage(), dim));
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec UnsqueezeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -1274,7 +1370,7 @@ TensorRef view(const TensorRef& input, const Dims& shape) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_set_tangent(out, input, shape);
+    wiring::each_level({&input}, {}, [&] { view_set_tangent(out, input, shape); });
   return out;
 }
 GradVec ViewBackward::apply(std::span<Storage> grad_outputs) {
@@ -1322,7 +1418,7 @@ TensorRef view_as_complex(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_as_complex_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { view_as_complex_set_tangent(out, input); });
   return out;
 }
 GradVec ViewAsComplexBackward::apply(std::span<Storage> grad_outputs) {
@@ -1370,7 +1466,7 @@ TensorRef view_as_real(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    view_as_real_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { view_as_real_set_tangent(out, input); });
   return out;
 }
 GradVec ViewAsRealBackward::apply(std::span<Storage> grad_outputs) {
