@@ -177,6 +177,16 @@ OPS = [
         ],
     ),
     Op(
+        name="istft",
+        dtypes=("c64", "c128"),
+        methods=("istft",),
+        python=True,
+        cases=({"input": {"shape": (5, 4), "dtype": "c128"}, "n_fft": 8},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("normalized", "bool", False), ("onesided", "bool?", None), ("length", "int?", None), ("return_complex", "bool", False)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
+        ],
+    ),
+    Op(
         name="rfft",
         home="fft",
         dtypes=("u8", "i8", "i16", "i32", "i64", "f32", "f64"),
@@ -201,6 +211,16 @@ OPS = [
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.rfftn(input, s, dim, norm)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="stft",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("stft",),
+        python=True,
+        cases=({"input": {"shape": (20,)}, "n_fft": 8, "return_complex": True},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("pad_mode", "str", "reflect"), ("normalized", "bool", False), ("onesided", "bool?", None), ("return_complex", "bool?", None)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
         ],
     ),
 ]

@@ -46,6 +46,26 @@ PyObject* angle_backward_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return angle_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// as_columns
+constexpr Param kAsColumnsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+};
+const Spec kAsColumnsSpec{"as_columns", "as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out", kAsColumnsSpecParams};
+
+PyObject* as_columns_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAsColumnsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::as_columns(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+  });
+}
+PyObject* as_columns_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return as_columns_call(nullptr, args, nargs, kwnames);
+}
+
 // atleast_1d
 constexpr Param kAtleast1dSpecParams[] = {
     {"input", Kind::Tensor},
@@ -122,6 +142,82 @@ PyObject* attention_weights_function(PyObject*, PyObject* const* args, Py_ssize_
   return attention_weights_call(nullptr, args, nargs, kwnames);
 }
 
+// chebyshev_polynomial_t
+constexpr Param kChebyshevPolynomialTSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialTSpec{"chebyshev_polynomial_t", "chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialTSpecParams};
+
+PyObject* chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialTSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_t_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_u
+constexpr Param kChebyshevPolynomialUSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialUSpec{"chebyshev_polynomial_u", "chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialUSpecParams};
+
+PyObject* chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialUSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_u_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_v
+constexpr Param kChebyshevPolynomialVSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialVSpec{"chebyshev_polynomial_v", "chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialVSpecParams};
+
+PyObject* chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialVSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_v_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_w
+constexpr Param kChebyshevPolynomialWSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialWSpec{"chebyshev_polynomial_w", "chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialWSpecParams};
+
+PyObject* chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialWSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* chebyshev_polynomial_w_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_w_call(nullptr, args, nargs, kwnames);
+}
+
 // cholesky_backward
 constexpr Param kCholeskyBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -194,6 +290,48 @@ PyObject* column_stack_call(PyObject* self, PyObject* const* args, Py_ssize_t na
 }
 PyObject* column_stack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return column_stack_call(nullptr, args, nargs, kwnames);
+}
+
+// cond_by_inverse
+constexpr Param kCondByInverseSpecParams[] = {
+    {"norm", Kind::Tensor},
+    {"inverse", Kind::Tensor},
+    {"info", Kind::Tensor},
+    {"p", Kind::Scalar},
+};
+const Spec kCondByInverseSpec{"cond_by_inverse", "cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out", kCondByInverseSpecParams};
+
+PyObject* cond_by_inverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCondByInverseSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cond_by_inverse(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3)));
+  });
+}
+PyObject* cond_by_inverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cond_by_inverse_call(nullptr, args, nargs, kwnames);
+}
+
+// cond_by_inverse_named
+constexpr Param kCondByInverseNamedSpecParams[] = {
+    {"norm", Kind::Tensor},
+    {"inverse", Kind::Tensor},
+    {"info", Kind::Tensor},
+    {"p", Kind::Str},
+};
+const Spec kCondByInverseNamedSpec{"cond_by_inverse_named", "cond_by_inverse_named(Tensor norm, Tensor inverse, Tensor info, str p) -> Tensor out", kCondByInverseNamedSpecParams};
+
+PyObject* cond_by_inverse_named_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kCondByInverseNamedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::cond_by_inverse_named(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_str(spec, a, 3)));
+  });
+}
+PyObject* cond_by_inverse_named_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cond_by_inverse_named_call(nullptr, args, nargs, kwnames);
 }
 
 // cross_entropy_curvature
@@ -421,6 +559,27 @@ PyObject* dstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return dstack_call(nullptr, args, nargs, kwnames);
 }
 
+// eig_backward
+constexpr Param kEigBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
+
+PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kEigBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+  });
+}
+PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eig_backward_call(nullptr, args, nargs, kwnames);
+}
+
 // eigh_backward
 constexpr Param kEighBackwardSpecParams[] = {
     {"g_values", Kind::Tensor},
@@ -587,6 +746,101 @@ PyObject* flipud_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return flipud_call(self, args, nargs, kwnames);
 }
 
+// gelu
+constexpr Param kGeluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"approximate", Kind::Str, true, true},
+};
+const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
+
+PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kGeluSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none")));
+  });
+}
+PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gelu_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_h
+constexpr Param kHermitePolynomialHSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
+
+PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_h_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_he
+constexpr Param kHermitePolynomialHeSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
+
+PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHeSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+  });
+}
+PyObject* hermite_polynomial_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_he_call(nullptr, args, nargs, kwnames);
+}
+
+// hstack
+constexpr Param kHstackSpecParams[] = {
+    {"tensors", Kind::TensorList},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
+
+PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kHstackSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::hstack(to_tensor_list(spec, a, 0))), a[1]);
+    return wrap(ops::hstack(to_tensor_list(spec, a, 0)));
+  });
+}
+PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hstack_call(nullptr, args, nargs, kwnames);
+}
+
+// imag
+constexpr Param kImagSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
+
+PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kImagSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::imag(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return imag_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -730,6 +984,22 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"hstack", fast(hstack_function), METH_FASTCALL | METH_KEYWORDS,
+     "hstack(tensors)\n"
+     "--\n"
+     "\n"
+     "Tensors joined along the second dimension, vectors along their only one.\n"
+     "\n"
+     "Args:\n"
+     "  tensors: list of Tensor"},
+    {"imag", fast(imag_function), METH_FASTCALL | METH_KEYWORDS,
+     "imag(input)\n"
+     "--\n"
+     "\n"
+     "View of the imaginary parts of complex numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {},
 };
 
@@ -743,6 +1013,16 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  grad: Tensor\n"
      "  input: Tensor"},
+    {"as_columns", fast(as_columns_function), METH_FASTCALL | METH_KEYWORDS,
+     "as_columns(input, A, B)\n"
+     "--\n"
+     "\n"
+     "Right-hand sides that are vectors as matrices of one column.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  A: Tensor\n"
+     "  B: Tensor"},
     {"attention_weights", fast(attention_weights_function), METH_FASTCALL | METH_KEYWORDS,
      "attention_weights(query, key, attn_mask, is_causal, scale)\n"
      "--\n"
@@ -766,6 +1046,28 @@ PyMethodDef functions_internal[] = {
      "  L: Tensor\n"
      "\n"
      "Reference: Murray 2016"},
+    {"cond_by_inverse", fast(cond_by_inverse_function), METH_FASTCALL | METH_KEYWORDS,
+     "cond_by_inverse(norm, inverse, info, p)\n"
+     "--\n"
+     "\n"
+     "Product of two norms, inf where there is no inverse.\n"
+     "\n"
+     "Args:\n"
+     "  norm: Tensor\n"
+     "  inverse: Tensor\n"
+     "  info: Tensor\n"
+     "  p: number"},
+    {"cond_by_inverse_named", fast(cond_by_inverse_named_function), METH_FASTCALL | METH_KEYWORDS,
+     "cond_by_inverse_named(norm, inverse, info, p)\n"
+     "--\n"
+     "\n"
+     "Product of two norms with a name, inf where there is no inverse.\n"
+     "\n"
+     "Args:\n"
+     "  norm: Tensor\n"
+     "  inverse: Tensor\n"
+     "  info: Tensor\n"
+     "  p: str"},
     {"cross_entropy_curvature", fast(cross_entropy_curvature_function), METH_FASTCALL | METH_KEYWORDS,
      "cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing)\n"
      "--\n"
@@ -828,6 +1130,17 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
     {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "eigh_backward(g_values, g_vectors, values, vectors)\n"
      "--\n"
@@ -867,6 +1180,78 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int"},
+    {},
+};
+
+PyMethodDef functions_nn_functional[] = {
+    {"gelu", fast(gelu_function), METH_FASTCALL | METH_KEYWORDS,
+     "gelu(input, *, approximate='none')\n"
+     "--\n"
+     "\n"
+     "Each element times the normal distribution function of it, exact or by the tanh\n"
+     "approximation.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  approximate: str, default 'none'"},
+    {},
+};
+
+PyMethodDef functions_special[] = {
+    {"chebyshev_polynomial_t", fast(chebyshev_polynomial_t_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_t(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the first kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_u", fast(chebyshev_polynomial_u_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_u(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the second kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_v", fast(chebyshev_polynomial_v_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_v(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the third kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_w", fast(chebyshev_polynomial_w_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_w(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the fourth kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"hermite_polynomial_h", fast(hermite_polynomial_h_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_h(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of the physicists, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"hermite_polynomial_he", fast(hermite_polynomial_he_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_he(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of probability theory, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
     {},
 };
 
@@ -992,6 +1377,8 @@ PyMethodDef methods[] = {
 void register_composite_1(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
+  r.add("nn.functional", functions_nn_functional);
+  r.add("special", functions_special);
   r.add_methods(methods);
 }
 

@@ -399,6 +399,30 @@ PyObject* irfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return irfftn_call(nullptr, args, nargs, kwnames);
 }
 
+// istft
+constexpr Param kIstftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"n_fft", Kind::Int},
+    {"hop_length", Kind::OptInt, true},
+    {"win_length", Kind::OptInt, true},
+    {"window", Kind::OptTensor, true},
+    {"center", Kind::Bool, true},
+    {"normalized", Kind::Bool, true},
+    {"onesided", Kind::OptBool, true},
+    {"length", Kind::OptInt, true},
+    {"return_complex", Kind::Bool, true},
+};
+const Spec kIstftSpec{"istft", "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out", kIstftSpecParams};
+
+const Spec* const istft_specs[] = {&kIstftSpec};
+const PythonOp istft_python{"istft", "tensorplay._composed.signal", "istft", istft_specs};
+PyObject* istft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(istft_python, nullptr, args, nargs, kwnames);
+}
+PyObject* istft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(istft_python, self, args, nargs, kwnames);
+}
+
 // rfft
 constexpr Param kRfftSpecParams[] = {
     {"input", Kind::Tensor},
@@ -461,6 +485,70 @@ PyObject* rfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 PyObject* rfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return rfftn_call(nullptr, args, nargs, kwnames);
 }
+
+// stft
+constexpr Param kStftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"n_fft", Kind::Int},
+    {"hop_length", Kind::OptInt, true},
+    {"win_length", Kind::OptInt, true},
+    {"window", Kind::OptTensor, true},
+    {"center", Kind::Bool, true},
+    {"pad_mode", Kind::Str, true},
+    {"normalized", Kind::Bool, true},
+    {"onesided", Kind::OptBool, true},
+    {"return_complex", Kind::OptBool, true},
+};
+const Spec kStftSpec{"stft", "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out", kStftSpecParams};
+
+const Spec* const stft_specs[] = {&kStftSpec};
+const PythonOp stft_python{"stft", "tensorplay._composed.signal", "stft", stft_specs};
+PyObject* stft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(stft_python, nullptr, args, nargs, kwnames);
+}
+PyObject* stft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(stft_python, self, args, nargs, kwnames);
+}
+
+PyMethodDef functions_top[] = {
+    {"istft", fast(istft_function), METH_FASTCALL | METH_KEYWORDS,
+     "istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False)\n"
+     "--\n"
+     "\n"
+     "Signal whose short-time spectra are given, by least squares where the windows overlap;\n"
+     "undoes stft.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  length: int or None, default None\n"
+     "  return_complex: bool, default False"},
+    {"stft", fast(stft_function), METH_FASTCALL | METH_KEYWORDS,
+     "stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None)\n"
+     "--\n"
+     "\n"
+     "Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft / 4\n"
+     "and the window ones unless given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  pad_mode: str, default 'reflect'\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  return_complex: bool or None, default None"},
+    {},
+};
 
 PyMethodDef functions_fft[] = {
     {"fft", fast(fft_function), METH_FASTCALL | METH_KEYWORDS,
@@ -743,11 +831,53 @@ PyMethodDef functions_internal[] = {
      "  inside: float"},
     {},
 };
+
+PyMethodDef methods[] = {
+    {"istft", fast(istft_method), METH_FASTCALL | METH_KEYWORDS,
+     "istft($self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False)\n"
+     "--\n"
+     "\n"
+     "Signal whose short-time spectra are given, by least squares where the windows overlap;\n"
+     "undoes stft.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  length: int or None, default None\n"
+     "  return_complex: bool, default False"},
+    {"stft", fast(stft_method), METH_FASTCALL | METH_KEYWORDS,
+     "stft($self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None)\n"
+     "--\n"
+     "\n"
+     "Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft / 4\n"
+     "and the window ones unless given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  pad_mode: str, default 'reflect'\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  return_complex: bool or None, default None"},
+    {},
+};
 }  // namespace
 
 void register_fft(Registry& r) {
+  r.add("", functions_top);
   r.add("fft", functions_fft);
   r.add("internal", functions_internal);
+  r.add_methods(methods);
 }
 
 }  // namespace tp::python

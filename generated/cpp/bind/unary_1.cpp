@@ -114,6 +114,42 @@ PyObject* acosh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return call_inplace_method("acosh_", acosh_inplace, args, nargs, kwnames);
 }
 
+// airy_ai
+constexpr Param kAiryAiSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kAiryAiSpec{"airy_ai", "airy_ai(Tensor input) -> Tensor out", kAiryAiSpecParams};
+
+PyObject* airy_ai_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAiryAiSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::airy_ai(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* airy_ai_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return airy_ai_call(nullptr, args, nargs, kwnames);
+}
+
+// airy_ai_prime
+constexpr Param kAiryAiPrimeSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kAiryAiPrimeSpec{"airy_ai_prime", "airy_ai_prime(Tensor input) -> Tensor out", kAiryAiPrimeSpecParams};
+
+PyObject* airy_ai_prime_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kAiryAiPrimeSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::airy_ai_prime(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* airy_ai_prime_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return airy_ai_prime_call(nullptr, args, nargs, kwnames);
+}
+
 // angle
 constexpr Param kAngleSpecParams[] = {
     {"input", Kind::Tensor},
@@ -279,6 +315,78 @@ PyObject* atanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* atanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_inplace_method("atanh_", atanh_inplace, args, nargs, kwnames);
+}
+
+// bessel_j0
+constexpr Param kBesselJ0SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselJ0Spec{"bessel_j0", "bessel_j0(Tensor input) -> Tensor out", kBesselJ0SpecParams};
+
+PyObject* bessel_j0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBesselJ0Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bessel_j0(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* bessel_j0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_j0_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_j1
+constexpr Param kBesselJ1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselJ1Spec{"bessel_j1", "bessel_j1(Tensor input) -> Tensor out", kBesselJ1SpecParams};
+
+PyObject* bessel_j1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBesselJ1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bessel_j1(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* bessel_j1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_j1_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_y0
+constexpr Param kBesselY0SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselY0Spec{"bessel_y0", "bessel_y0(Tensor input) -> Tensor out", kBesselY0SpecParams};
+
+PyObject* bessel_y0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBesselY0Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bessel_y0(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* bessel_y0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_y0_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_y1
+constexpr Param kBesselY1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselY1Spec{"bessel_y1", "bessel_y1(Tensor input) -> Tensor out", kBesselY1SpecParams};
+
+PyObject* bessel_y1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kBesselY1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::bessel_y1(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* bessel_y1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_y1_call(nullptr, args, nargs, kwnames);
 }
 
 // ceil
@@ -648,6 +756,24 @@ PyObject* erfc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("erfc_", erfc_inplace, args, nargs, kwnames);
 }
 
+// erfcx
+constexpr Param kErfcxSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kErfcxSpec{"erfcx", "erfcx(Tensor input) -> Tensor out", kErfcxSpecParams};
+
+PyObject* erfcx_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const Spec& spec = kErfcxSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return wrap(ops::erfcx(to_tensor(spec, a, 0).ref()));
+  });
+}
+PyObject* erfcx_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfcx_call(nullptr, args, nargs, kwnames);
+}
+
 // erfinv
 constexpr Param kErfinvSpecParams[] = {
     {"input", Kind::Tensor},
@@ -754,413 +880,6 @@ PyObject* exp2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 }
 PyObject* exp2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_inplace_method("exp2_", exp2_inplace, args, nargs, kwnames);
-}
-
-// expm1
-constexpr Param kExpm1SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kExpm1Spec{"expm1", "expm1(Tensor input) -> Tensor out", kExpm1SpecParams};
-
-PyObject* expm1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kExpm1Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::expm1_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::expm1(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* expm1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expm1_call(nullptr, args, nargs, kwnames);
-}
-PyObject* expm1_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expm1_call(self, args, nargs, kwnames);
-}
-PyObject* expm1_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kExpm1Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::expm1_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* expm1_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("expm1_", expm1_inplace, args, nargs, kwnames);
-}
-
-// floor
-constexpr Param kFloorSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kFloorSpec{"floor", "floor(Tensor input) -> Tensor out", kFloorSpecParams};
-
-PyObject* floor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kFloorSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::floor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::floor(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* floor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return floor_call(nullptr, args, nargs, kwnames);
-}
-PyObject* floor_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return floor_call(self, args, nargs, kwnames);
-}
-PyObject* floor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kFloorSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::floor_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* floor_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("floor_", floor_inplace, args, nargs, kwnames);
-}
-
-// frac
-constexpr Param kFracSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kFracSpec{"frac", "frac(Tensor input) -> Tensor out", kFracSpecParams};
-
-PyObject* frac_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kFracSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::frac_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::frac(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* frac_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return frac_call(nullptr, args, nargs, kwnames);
-}
-PyObject* frac_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return frac_call(self, args, nargs, kwnames);
-}
-PyObject* frac_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kFracSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::frac_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* frac_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("frac_", frac_inplace, args, nargs, kwnames);
-}
-
-// gelu_erf
-constexpr Param kGeluErfSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kGeluErfSpec{"gelu_erf", "gelu_erf(Tensor input) -> Tensor out", kGeluErfSpecParams};
-
-PyObject* gelu_erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kGeluErfSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* gelu_erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_erf_call(nullptr, args, nargs, kwnames);
-}
-
-// gelu_tanh
-constexpr Param kGeluTanhSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kGeluTanhSpec{"gelu_tanh", "gelu_tanh(Tensor input) -> Tensor out", kGeluTanhSpecParams};
-
-PyObject* gelu_tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kGeluTanhSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* gelu_tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_tanh_call(nullptr, args, nargs, kwnames);
-}
-
-// hardshrink
-constexpr Param kHardshrinkSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"lambd", Kind::Float, true},
-};
-const Spec kHardshrinkSpec{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", kHardshrinkSpecParams};
-
-PyObject* hardshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardshrinkSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
-  });
-}
-PyObject* hardshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardshrink_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardshrink_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardshrink_call(self, args, nargs, kwnames);
-}
-
-// hardsigmoid
-constexpr Param kHardsigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
-
-PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardsigmoidSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardsigmoid_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardsigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardsigmoidSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardsigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardsigmoid_", hardsigmoid_inplace, args, nargs, kwnames);
-}
-
-// hardswish
-constexpr Param kHardswishSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
-
-PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardswishSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardswish_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardswish(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardswish_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardswish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardswishSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardswish_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardswish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardswish_", hardswish_inplace, args, nargs, kwnames);
-}
-
-// hardtanh
-constexpr Param kHardtanhSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"min_val", Kind::Float, true},
-    {"max_val", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
-
-PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardtanhSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(3) && to_bool(spec, a, 3)) {
-      ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0)));
-  });
-}
-PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardtanh_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardtanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<4> a;
-    const Spec& spec = kHardtanhSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardtanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardtanh_", hardtanh_inplace, args, nargs, kwnames);
-}
-
-// i0
-constexpr Param kI0SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
-
-PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI0Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::i0(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(nullptr, args, nargs, kwnames);
-}
-PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(self, args, nargs, kwnames);
-}
-PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kI0Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::i0_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* i0_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("i0_", i0_inplace, args, nargs, kwnames);
-}
-
-// i0e
-constexpr Param kI0eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
-
-PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI0eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i0e(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0e_call(nullptr, args, nargs, kwnames);
-}
-
-// i1
-constexpr Param kI1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
-
-PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1_call(nullptr, args, nargs, kwnames);
-}
-
-// i1e
-constexpr Param kI1eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
-
-PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI1eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1e(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1e_call(nullptr, args, nargs, kwnames);
-}
-
-// leaky_relu
-constexpr Param kLeakyReluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"negative_slope", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
-
-PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kLeakyReluSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(2) && to_bool(spec, a, 2)) {
-      ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01)));
-  });
-}
-PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return leaky_relu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* leaky_relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kLeakyReluSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* leaky_relu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("leaky_relu_", leaky_relu_inplace, args, nargs, kwnames);
 }
 
 PyObject* abs_operator_abs(PyObject* self) {
@@ -1594,101 +1313,21 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "Exponential of each element. In place: self is overwritten and returned."},
-    {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"expm1_", fast(expm1_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1_(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements. In place: self is overwritten and returned."},
-    {"floor", fast(floor_function), METH_FASTCALL | METH_KEYWORDS,
-     "floor(input)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"floor_", fast(floor_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "floor_(input)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"frac", fast(frac_function), METH_FASTCALL | METH_KEYWORDS,
-     "frac(input)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1"},
-    {"frac_", fast(frac_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "frac_(input)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
-     "returned."},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0_(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"gelu_erf", fast(gelu_erf_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu_erf(input)\n"
+    {"airy_ai_prime", fast(airy_ai_prime_function), METH_FASTCALL | METH_KEYWORDS,
+     "airy_ai_prime(input)\n"
      "--\n"
      "\n"
-     "The exact gelu activation.\n"
+     "Derivative of the Airy function Ai.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input"},
-    {"gelu_tanh", fast(gelu_tanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu_tanh(input)\n"
-     "--\n"
-     "\n"
-     "The gelu activation with its tanh approximation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input\n"
-     "\n"
-     "Reference: Hendrycks and Gimpel 2016"},
+     "  d input = input * airy_ai(input)"},
     {},
 };
 
@@ -1730,113 +1369,65 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "The element where positive, alpha (exp(x) - 1) elsewhere. In place: self is overwritten and\n"
      "returned."},
-    {"hardshrink", fast(hardshrink_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardshrink(input, lambd=0.5)\n"
-     "--\n"
-     "\n"
-     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lambd: float, default 0.5\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0.5, d_input = 0\n"
-     "  input = -0.5, d_input = 0"},
-    {"hardsigmoid", fast(hardsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = 0\n"
-     "  input = 3, d_input = 0"},
-    {"hardsigmoid_", fast(hardsigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3. In place: self is\n"
-     "overwritten and returned."},
-    {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = -0.5\n"
-     "  input = 3, d_input = 1.5"},
-    {"hardswish_", fast(hardswish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish_(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation. In place: self is\n"
-     "overwritten and returned."},
-    {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  min_val: float, default -1.0\n"
-     "  max_val: float, default 1.0\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -1, d_input = 0\n"
-     "  input = 1, d_input = 0"},
-    {"hardtanh_", fast(hardtanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh_(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends. In place:\n"
-     "self is overwritten and returned."},
-    {"leaky_relu", fast(leaky_relu_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  negative_slope: float, default 0.01\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > 0, 1, negative_slope)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0.01"},
-    {"leaky_relu_", fast(leaky_relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu_(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side. In place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_special[] = {
+    {"airy_ai", fast(airy_ai_function), METH_FASTCALL | METH_KEYWORDS,
+     "airy_ai(input)\n"
+     "--\n"
+     "\n"
+     "Airy function Ai, the solution of y double prime = x y that decays on the right.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = airy_ai_prime(input)"},
+    {"bessel_j0", fast(bessel_j0_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_j0(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the first kind of order 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -bessel_j1(input)"},
+    {"bessel_j1", fast(bessel_j1_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_j1(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the first kind of order 1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input)"},
+    {"bessel_y0", fast(bessel_y0_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_y0(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the second kind of order 0; -inf at 0 and nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -bessel_y1(input)"},
+    {"bessel_y1", fast(bessel_y1_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_y1(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the second kind of order 1; -inf at 0 and nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = bessel_y0(input) - bessel_y1(input) / input"},
     {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
      "digamma(input)\n"
      "--\n"
@@ -1881,6 +1472,17 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfcx", fast(erfcx_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfcx(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function times exp(x^2), which does not underflow on the right.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 2 * input * erfcx(input) - 1.1283791670955126"},
     {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
      "erfinv(input)\n"
      "--\n"
@@ -1903,64 +1505,6 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = 0.6931471805599453 * out"},
-    {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0e", fast(i0e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0e(input)\n"
-     "--\n"
-     "\n"
-     "Order-0 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1e(input) - sgn(input) * i0e(input)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"i1", fast(i1_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
-    {"i1e", fast(i1e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1e(input)\n"
-     "--\n"
-     "\n"
-     "Order-1 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
     {"psi", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
      "psi(input)\n"
      "--\n"
@@ -2400,89 +1944,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Exponential of each element. In place: self is overwritten and returned."},
-    {"expm1", fast(expm1_method), METH_FASTCALL | METH_KEYWORDS,
-     "expm1($self)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"expm1_", fast(expm1_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "expm1_($self)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements. In place: self is overwritten and returned."},
-    {"floor", fast(floor_method), METH_FASTCALL | METH_KEYWORDS,
-     "floor($self)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"floor_", fast(floor_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "floor_($self)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"frac", fast(frac_method), METH_FASTCALL | METH_KEYWORDS,
-     "frac($self)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1"},
-    {"frac_", fast(frac_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "frac_($self)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
-     "returned."},
-    {"hardshrink", fast(hardshrink_method), METH_FASTCALL | METH_KEYWORDS,
-     "hardshrink($self, lambd=0.5)\n"
-     "--\n"
-     "\n"
-     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lambd: float, default 0.5\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0.5, d_input = 0\n"
-     "  input = -0.5, d_input = 0"},
-    {"i0", fast(i0_method), METH_FASTCALL | METH_KEYWORDS,
-     "i0($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "i0_($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
     {},
 };
 }  // namespace
