@@ -64,7 +64,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_t",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -73,7 +73,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_u",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -82,7 +82,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_v",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -91,7 +91,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_w",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -312,7 +312,7 @@ OPS = [
     Op(
         name="hermite_polynomial_h",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -321,7 +321,7 @@ OPS = [
     Op(
         name="hermite_polynomial_he",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),

@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="laguerre_polynomial_l",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 4.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_laguerre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -17,7 +17,7 @@ OPS = [
     Op(
         name="legendre_polynomial_p",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_legendre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -128,7 +128,7 @@ OPS = [
     ),
     Op(
         name="mvlgamma",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("mvlgamma",),
         cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
         forms=[
@@ -153,7 +153,7 @@ OPS = [
     ),
     Op(
         name="positive",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("positive",),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
@@ -238,7 +238,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_t",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -247,7 +247,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_u",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -256,7 +256,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_v",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -265,7 +265,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_w",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),

@@ -7,7 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="addbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addbmm",),
         inplace=("addbmm_",),
         out=True,
@@ -18,7 +18,7 @@ OPS = [
     ),
     Op(
         name="addmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmm",),
         inplace=("addmm_",),
         out=True,
@@ -29,7 +29,7 @@ OPS = [
     ),
     Op(
         name="addmv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmv",),
         inplace=("addmv_",),
         out=True,
@@ -40,7 +40,7 @@ OPS = [
     ),
     Op(
         name="addr",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addr",),
         inplace=("addr_",),
         out=True,
@@ -51,7 +51,7 @@ OPS = [
     ),
     Op(
         name="baddbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("baddbmm",),
         inplace=("baddbmm_",),
         out=True,
@@ -62,7 +62,7 @@ OPS = [
     ),
     Op(
         name="bmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("bmm",),
         out=True,
         cases=({"input": {"shape": (2, 3, 4)}, "mat2": {"shape": (2, 4, 5)}},),
@@ -176,7 +176,7 @@ OPS = [
     ),
     Op(
         name="corrcoef",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("corrcoef",),
         cases=({"input": {"shape": (3, 4)}},),
         forms=[
@@ -185,7 +185,7 @@ OPS = [
     ),
     Op(
         name="cov",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cov",),
         python=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}, {"input": {"shape": (3, 4)}, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "aweights": {"shape": (4,), "kind": "unit"}, "correction": 0}),
@@ -203,7 +203,7 @@ OPS = [
     ),
     Op(
         name="cross",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cross",),
         out=True,
         python=True,
@@ -222,7 +222,7 @@ OPS = [
     ),
     Op(
         name="dot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
         out=True,
         cases=({"input": {"shape": (4,)}, "tensor": {"shape": (4,)}},),
@@ -232,7 +232,7 @@ OPS = [
     ),
     Op(
         name="einsum",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"equation": "ij,jk->ik", "operands": [{"shape": (2, 3)}, {"shape": (3, 4)}]}, {"equation": "ii->i", "operands": [{"shape": (3, 3)}]}, {"equation": "...ij,...jk", "operands": [{"shape": (2, 1, 2, 3)}, {"shape": (5, 3, 2)}]}, {"equation": "i,j,ij->", "operands": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (2, 3)}]}, {"equation": "bij,bj->bi", "operands": [{"shape": (2, 3, 4)}, {"shape": (2, 4)}]}),
         forms=[
@@ -241,7 +241,7 @@ OPS = [
     ),
     Op(
         name="inner",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("inner",),
         out=True,
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (4, 3)}}),

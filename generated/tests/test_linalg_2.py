@@ -54,7 +54,7 @@ OPS = [
     Op(
         name="linalg_vander",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"x": {"shape": (3,)}}, {"x": {"shape": (2, 3)}, "N": 4}),
         forms=[
             Form(args=(("x", "Tensor"), ("N", "int?", None)), results=("out",), diff=("x",), like="numpy.expand_dims(x, -1) ** numpy.arange(x.shape[-1] if N is None else N)", kind="expr"),
@@ -63,7 +63,7 @@ OPS = [
     Op(
         name="linear",
         home="nn.functional",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 3)}, "weight": {"shape": (2, 3)}, "bias": {"shape": (2,)}}, {"input": {"shape": (2, 4, 3)}, "weight": {"shape": (2, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), like="input @ weight.T + (0 if bias is None else bias)", kind="expr"),
@@ -142,7 +142,7 @@ OPS = [
     ),
     Op(
         name="matmul",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("matmul",),
         operators=("@",),
         out=True,
@@ -192,7 +192,7 @@ OPS = [
     ),
     Op(
         name="mm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mm",),
         out=True,
         cases=({"input": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}},),
@@ -212,7 +212,7 @@ OPS = [
     ),
     Op(
         name="mv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("mv",),
         out=True,
         cases=({"input": {"shape": (2, 3)}, "vec": {"shape": (3,)}},),
@@ -283,7 +283,7 @@ OPS = [
     ),
     Op(
         name="tensordot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         out=True,
         python=True,
         cases=({"a": {"shape": (2, 3, 4)}, "b": {"shape": (3, 4, 5)}},),
@@ -328,7 +328,7 @@ OPS = [
     ),
     Op(
         name="vander",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"x": {"shape": (3,)}}, {"x": {"shape": (3,)}, "N": 4, "increasing": True}),
         forms=[
             Form(args=(("x", "Tensor"), ("N", "int?", None), ("increasing", "bool", False)), results=("out",), diff=("x",), like="numpy.vander(x, N, increasing)", kind="expr"),
@@ -336,7 +336,7 @@ OPS = [
     ),
     Op(
         name="vdot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("vdot",),
         out=True,
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}},),
@@ -347,7 +347,7 @@ OPS = [
     Op(
         name="vecdot",
         home="linalg",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("y", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("x", "y"), like="numpy.sum(numpy.conj(x) * y, axis=dim)", kind="expr"),

@@ -16,12 +16,12 @@ constexpr Param kAddSpecParams[] = {
 const Spec kAddSpec{"add", "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kAddSpecParams};
 
 PyObject* add_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     const Spec& spec = kAddSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::add_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)), to_tensor(spec, a, 3)));
-    return wrap(ops::add(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::add(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -31,7 +31,7 @@ PyObject* add_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return add_call(self, args, nargs, kwnames);
 }
 PyObject* add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kAddSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,12 +50,12 @@ constexpr Param kAtan2SpecParams[] = {
 const Spec kAtan2Spec{"atan2", "atan2(Tensor input, Tensor other) -> Tensor out", kAtan2SpecParams};
 
 PyObject* atan2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan2", [&]() -> PyObject* {
     const Spec& spec = kAtan2Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::atan2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::atan2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::atan2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* atan2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -65,7 +65,7 @@ PyObject* atan2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return atan2_call(self, args, nargs, kwnames);
 }
 PyObject* atan2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan2", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kAtan2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -83,11 +83,11 @@ constexpr Param kBceLogitsSpecParams[] = {
 const Spec kBceLogitsSpec{"bce_logits", "bce_logits(Tensor input, Tensor target) -> Tensor out", kBceLogitsSpecParams};
 
 PyObject* bce_logits_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bce_logits", [&]() -> PyObject* {
     const Spec& spec = kBceLogitsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bce_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bce_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bce_logits_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -102,11 +102,11 @@ constexpr Param kBceProbsSpecParams[] = {
 const Spec kBceProbsSpec{"bce_probs", "bce_probs(Tensor input, Tensor target) -> Tensor out", kBceProbsSpecParams};
 
 PyObject* bce_probs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bce_probs", [&]() -> PyObject* {
     const Spec& spec = kBceProbsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bce_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bce_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bce_probs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -122,11 +122,11 @@ constexpr Param kChebyshevTSpecParams[] = {
 const Spec kChebyshevTSpec{"chebyshev_t", "chebyshev_t(Tensor x, Tensor degree, int order) -> Tensor out", kChebyshevTSpecParams};
 
 PyObject* chebyshev_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("chebyshev_t", [&]() -> PyObject* {
     const Spec& spec = kChebyshevTSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::chebyshev_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::chebyshev_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* chebyshev_t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -142,11 +142,11 @@ constexpr Param kChebyshevUSpecParams[] = {
 const Spec kChebyshevUSpec{"chebyshev_u", "chebyshev_u(Tensor x, Tensor degree, int order) -> Tensor out", kChebyshevUSpecParams};
 
 PyObject* chebyshev_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("chebyshev_u", [&]() -> PyObject* {
     const Spec& spec = kChebyshevUSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::chebyshev_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::chebyshev_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* chebyshev_u_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -162,11 +162,11 @@ constexpr Param kChebyshevVSpecParams[] = {
 const Spec kChebyshevVSpec{"chebyshev_v", "chebyshev_v(Tensor x, Tensor degree, int order) -> Tensor out", kChebyshevVSpecParams};
 
 PyObject* chebyshev_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("chebyshev_v", [&]() -> PyObject* {
     const Spec& spec = kChebyshevVSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::chebyshev_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::chebyshev_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* chebyshev_v_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -182,11 +182,11 @@ constexpr Param kChebyshevWSpecParams[] = {
 const Spec kChebyshevWSpec{"chebyshev_w", "chebyshev_w(Tensor x, Tensor degree, int order) -> Tensor out", kChebyshevWSpecParams};
 
 PyObject* chebyshev_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("chebyshev_w", [&]() -> PyObject* {
     const Spec& spec = kChebyshevWSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::chebyshev_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::chebyshev_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* chebyshev_w_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -201,11 +201,11 @@ constexpr Param kClampMaxSpecParams[] = {
 const Spec kClampMaxSpec{"clamp_max", "clamp_max(Tensor input, Tensor max) -> Tensor out", kClampMaxSpecParams};
 
 PyObject* clamp_max_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_max", [&]() -> PyObject* {
     const Spec& spec = kClampMaxSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp_max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::clamp_max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* clamp_max_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -215,7 +215,7 @@ PyObject* clamp_max_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return clamp_max_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_max_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_max", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kClampMaxSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -233,11 +233,11 @@ constexpr Param kClampMinSpecParams[] = {
 const Spec kClampMinSpec{"clamp_min", "clamp_min(Tensor input, Tensor min) -> Tensor out", kClampMinSpecParams};
 
 PyObject* clamp_min_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_min", [&]() -> PyObject* {
     const Spec& spec = kClampMinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp_min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::clamp_min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* clamp_min_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -247,7 +247,7 @@ PyObject* clamp_min_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return clamp_min_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_min_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_min", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kClampMinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -266,12 +266,12 @@ constexpr Param kCopysignSpecParams[] = {
 const Spec kCopysignSpec{"copysign", "copysign(Tensor input, Tensor other) -> Tensor out", kCopysignSpecParams};
 
 PyObject* copysign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copysign", [&]() -> PyObject* {
     const Spec& spec = kCopysignSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::copysign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::copysign(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::copysign(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* copysign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -281,7 +281,7 @@ PyObject* copysign_method(PyObject* self, PyObject* const* args, Py_ssize_t narg
   return copysign_call(self, args, nargs, kwnames);
 }
 PyObject* copysign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copysign", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kCopysignSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -300,12 +300,12 @@ constexpr Param kDivSpecParams[] = {
 const Spec kDivSpec{"div", "div(Tensor input, Tensor other) -> Tensor out", kDivSpecParams};
 
 PyObject* div_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     const Spec& spec = kDivSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::div_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* div_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -315,7 +315,7 @@ PyObject* div_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return div_call(self, args, nargs, kwnames);
 }
 PyObject* div_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kDivSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -334,12 +334,12 @@ constexpr Param kFloorDivideSpecParams[] = {
 const Spec kFloorDivideSpec{"floor_divide", "floor_divide(Tensor input, Tensor other) -> Tensor out", kFloorDivideSpecParams};
 
 PyObject* floor_divide_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     const Spec& spec = kFloorDivideSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::floor_divide_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::floor_divide(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::floor_divide(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* floor_divide_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -349,7 +349,7 @@ PyObject* floor_divide_method(PyObject* self, PyObject* const* args, Py_ssize_t 
   return floor_divide_call(self, args, nargs, kwnames);
 }
 PyObject* floor_divide_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kFloorDivideSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -368,12 +368,12 @@ constexpr Param kFmaxSpecParams[] = {
 const Spec kFmaxSpec{"fmax", "fmax(Tensor input, Tensor other) -> Tensor out", kFmaxSpecParams};
 
 PyObject* fmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmax", [&]() -> PyObject* {
     const Spec& spec = kFmaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmax_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmax(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmax(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -392,12 +392,12 @@ constexpr Param kFminSpecParams[] = {
 const Spec kFminSpec{"fmin", "fmin(Tensor input, Tensor other) -> Tensor out", kFminSpecParams};
 
 PyObject* fmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmin", [&]() -> PyObject* {
     const Spec& spec = kFminSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmin(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmin(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -416,12 +416,12 @@ constexpr Param kFmodSpecParams[] = {
 const Spec kFmodSpec{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", kFmodSpecParams};
 
 PyObject* fmod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmod", [&]() -> PyObject* {
     const Spec& spec = kFmodSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::fmod_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fmod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -431,7 +431,7 @@ PyObject* fmod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return fmod_call(self, args, nargs, kwnames);
 }
 PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fmod", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kFmodSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -450,12 +450,12 @@ constexpr Param kGcdSpecParams[] = {
 const Spec kGcdSpec{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", kGcdSpecParams};
 
 PyObject* gcd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gcd", [&]() -> PyObject* {
     const Spec& spec = kGcdSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::gcd_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* gcd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -465,7 +465,7 @@ PyObject* gcd_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return gcd_call(self, args, nargs, kwnames);
 }
 PyObject* gcd_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gcd", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kGcdSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -487,12 +487,12 @@ constexpr Param kHeavisideSpecParams[] = {
 const Spec kHeavisideSpec{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", kHeavisideSpecParams};
 
 PyObject* heaviside_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("heaviside", [&]() -> PyObject* {
     const Spec& spec = kHeavisideSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::heaviside_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* heaviside_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -502,7 +502,7 @@ PyObject* heaviside_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return heaviside_call(self, args, nargs, kwnames);
 }
 PyObject* heaviside_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("heaviside", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kHeavisideSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -521,11 +521,11 @@ constexpr Param kHermiteHSpecParams[] = {
 const Spec kHermiteHSpec{"hermite_h", "hermite_h(Tensor x, Tensor degree, int order) -> Tensor out", kHermiteHSpecParams};
 
 PyObject* hermite_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hermite_h", [&]() -> PyObject* {
     const Spec& spec = kHermiteHSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hermite_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::hermite_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* hermite_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -541,11 +541,11 @@ constexpr Param kHermiteHeSpecParams[] = {
 const Spec kHermiteHeSpec{"hermite_he", "hermite_he(Tensor x, Tensor degree, int order) -> Tensor out", kHermiteHeSpecParams};
 
 PyObject* hermite_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hermite_he", [&]() -> PyObject* {
     const Spec& spec = kHermiteHeSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hermite_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::hermite_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* hermite_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -561,11 +561,11 @@ constexpr Param kHuberSpecParams[] = {
 const Spec kHuberSpec{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", kHuberSpecParams};
 
 PyObject* huber_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("huber", [&]() -> PyObject* {
     const Spec& spec = kHuberSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+    return kept(wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* huber_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -581,12 +581,12 @@ constexpr Param kHypotSpecParams[] = {
 const Spec kHypotSpec{"hypot", "hypot(Tensor input, Tensor other) -> Tensor out", kHypotSpecParams};
 
 PyObject* hypot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hypot", [&]() -> PyObject* {
     const Spec& spec = kHypotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::hypot_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::hypot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::hypot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* hypot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -596,7 +596,7 @@ PyObject* hypot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return hypot_call(self, args, nargs, kwnames);
 }
 PyObject* hypot_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hypot", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kHypotSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -607,15 +607,15 @@ PyObject* hypot_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 
 PyObject* add_operator_add(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::add(a.value, b.value, Scalar(1)));
+    return kept(wrap(ops::add(a.value, b.value, Scalar(1))), left, right);
   });
 }
 
 PyObject* add_operator_add_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::add_(a.value, b.value, Scalar(1));
@@ -625,15 +625,15 @@ PyObject* add_operator_add_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* div_operator_truediv(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::div(a.value, b.value));
+    return kept(wrap(ops::div(a.value, b.value)), left, right);
   });
 }
 
 PyObject* div_operator_truediv_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("div", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::div_(a.value, b.value);
@@ -643,15 +643,15 @@ PyObject* div_operator_truediv_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* floor_divide_operator_floordiv(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::floor_divide(a.value, b.value));
+    return kept(wrap(ops::floor_divide(a.value, b.value)), left, right);
   });
 }
 
 PyObject* floor_divide_operator_floordiv_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor_divide", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::floor_divide_(a.value, b.value);

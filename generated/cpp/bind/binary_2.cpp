@@ -15,12 +15,12 @@ constexpr Param kIgammaSpecParams[] = {
 const Spec kIgammaSpec{"igamma", "igamma(Tensor input, Tensor other) -> Tensor out", kIgammaSpecParams};
 
 PyObject* igamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("igamma", [&]() -> PyObject* {
     const Spec& spec = kIgammaSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::igamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::igamma(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::igamma(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* igamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -30,7 +30,7 @@ PyObject* igamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return igamma_call(self, args, nargs, kwnames);
 }
 PyObject* igamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("igamma", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kIgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -49,12 +49,12 @@ constexpr Param kIgammacSpecParams[] = {
 const Spec kIgammacSpec{"igammac", "igammac(Tensor input, Tensor other) -> Tensor out", kIgammacSpecParams};
 
 PyObject* igammac_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("igammac", [&]() -> PyObject* {
     const Spec& spec = kIgammacSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::igammac_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::igammac(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::igammac(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* igammac_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -64,7 +64,7 @@ PyObject* igammac_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return igammac_call(self, args, nargs, kwnames);
 }
 PyObject* igammac_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("igammac", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kIgammacSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -83,11 +83,11 @@ constexpr Param kLaguerreLSpecParams[] = {
 const Spec kLaguerreLSpec{"laguerre_l", "laguerre_l(Tensor x, Tensor degree, int order) -> Tensor out", kLaguerreLSpecParams};
 
 PyObject* laguerre_l_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("laguerre_l", [&]() -> PyObject* {
     const Spec& spec = kLaguerreLSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::laguerre_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::laguerre_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* laguerre_l_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -103,12 +103,12 @@ constexpr Param kLcmSpecParams[] = {
 const Spec kLcmSpec{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", kLcmSpecParams};
 
 PyObject* lcm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lcm", [&]() -> PyObject* {
     const Spec& spec = kLcmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::lcm_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::lcm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::lcm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* lcm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -118,7 +118,7 @@ PyObject* lcm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return lcm_call(self, args, nargs, kwnames);
 }
 PyObject* lcm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lcm", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLcmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -140,12 +140,12 @@ constexpr Param kLdexpSpecParams[] = {
 const Spec kLdexpSpec{"ldexp", "ldexp(Tensor input, Tensor other) -> Tensor out", kLdexpSpecParams};
 
 PyObject* ldexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ldexp", [&]() -> PyObject* {
     const Spec& spec = kLdexpSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::ldexp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::ldexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::ldexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* ldexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -155,7 +155,7 @@ PyObject* ldexp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return ldexp_call(self, args, nargs, kwnames);
 }
 PyObject* ldexp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ldexp", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLdexpSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -177,11 +177,11 @@ constexpr Param kLegendrePSpecParams[] = {
 const Spec kLegendrePSpec{"legendre_p", "legendre_p(Tensor x, Tensor degree, int order) -> Tensor out", kLegendrePSpecParams};
 
 PyObject* legendre_p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("legendre_p", [&]() -> PyObject* {
     const Spec& spec = kLegendrePSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::legendre_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::legendre_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* legendre_p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -197,12 +197,12 @@ constexpr Param kLogaddexpSpecParams[] = {
 const Spec kLogaddexpSpec{"logaddexp", "logaddexp(Tensor input, Tensor other) -> Tensor out", kLogaddexpSpecParams};
 
 PyObject* logaddexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logaddexp", [&]() -> PyObject* {
     const Spec& spec = kLogaddexpSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logaddexp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logaddexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logaddexp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logaddexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -221,12 +221,12 @@ constexpr Param kLogaddexp2SpecParams[] = {
 const Spec kLogaddexp2Spec{"logaddexp2", "logaddexp2(Tensor input, Tensor other) -> Tensor out", kLogaddexp2SpecParams};
 
 PyObject* logaddexp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logaddexp2", [&]() -> PyObject* {
     const Spec& spec = kLogaddexp2Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logaddexp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logaddexp2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logaddexp2(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logaddexp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -245,12 +245,12 @@ constexpr Param kMaximumSpecParams[] = {
 const Spec kMaximumSpec{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", kMaximumSpecParams};
 
 PyObject* maximum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("maximum", [&]() -> PyObject* {
     const Spec& spec = kMaximumSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::maximum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* maximum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -269,12 +269,12 @@ constexpr Param kMinimumSpecParams[] = {
 const Spec kMinimumSpec{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", kMinimumSpecParams};
 
 PyObject* minimum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("minimum", [&]() -> PyObject* {
     const Spec& spec = kMinimumSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::minimum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* minimum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -293,12 +293,12 @@ constexpr Param kMulSpecParams[] = {
 const Spec kMulSpec{"mul", "mul(Tensor input, Tensor other) -> Tensor out", kMulSpecParams};
 
 PyObject* mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     const Spec& spec = kMulSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::mul_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -308,7 +308,7 @@ PyObject* mul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return mul_call(self, args, nargs, kwnames);
 }
 PyObject* mul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kMulSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -327,12 +327,12 @@ constexpr Param kNextafterSpecParams[] = {
 const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
 
 PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nextafter", [&]() -> PyObject* {
     const Spec& spec = kNextafterSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::nextafter_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -342,7 +342,7 @@ PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return nextafter_call(self, args, nargs, kwnames);
 }
 PyObject* nextafter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nextafter", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kNextafterSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -361,12 +361,12 @@ constexpr Param kPowSpecParams[] = {
 const Spec kPowSpec{"pow", "pow(Tensor input, Tensor exponent) -> Tensor out", kPowSpecParams};
 
 PyObject* pow_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     const Spec& spec = kPowSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::pow_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::pow(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::pow(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* pow_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -376,7 +376,7 @@ PyObject* pow_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return pow_call(self, args, nargs, kwnames);
 }
 PyObject* pow_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kPowSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -395,12 +395,12 @@ constexpr Param kRemainderSpecParams[] = {
 const Spec kRemainderSpec{"remainder", "remainder(Tensor input, Tensor other) -> Tensor out", kRemainderSpecParams};
 
 PyObject* remainder_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     const Spec& spec = kRemainderSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::remainder_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::remainder(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::remainder(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* remainder_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -410,7 +410,7 @@ PyObject* remainder_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return remainder_call(self, args, nargs, kwnames);
 }
 PyObject* remainder_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kRemainderSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -429,11 +429,11 @@ constexpr Param kRsubSpecParams[] = {
 const Spec kRsubSpec{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kRsubSpecParams};
 
 PyObject* rsub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsub", [&]() -> PyObject* {
     const Spec& spec = kRsubSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* rsub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -449,11 +449,11 @@ constexpr Param kSmoothL1SpecParams[] = {
 const Spec kSmoothL1Spec{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out", kSmoothL1SpecParams};
 
 PyObject* smooth_l1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("smooth_l1", [&]() -> PyObject* {
     const Spec& spec = kSmoothL1Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2)));
+    return kept(wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* smooth_l1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -468,11 +468,11 @@ constexpr Param kSquaredDifferenceSpecParams[] = {
 const Spec kSquaredDifferenceSpec{"squared_difference", "squared_difference(Tensor input, Tensor target) -> Tensor out", kSquaredDifferenceSpecParams};
 
 PyObject* squared_difference_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("squared_difference", [&]() -> PyObject* {
     const Spec& spec = kSquaredDifferenceSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::squared_difference(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::squared_difference(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* squared_difference_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -487,11 +487,11 @@ constexpr Param kStrongMulSpecParams[] = {
 const Spec kStrongMulSpec{"strong_mul", "strong_mul(Tensor input, Tensor other) -> Tensor out", kStrongMulSpecParams};
 
 PyObject* strong_mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("strong_mul", [&]() -> PyObject* {
     const Spec& spec = kStrongMulSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::strong_mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::strong_mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* strong_mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -508,12 +508,12 @@ constexpr Param kSubSpecParams[] = {
 const Spec kSubSpec{"sub", "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kSubSpecParams};
 
 PyObject* sub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     const Spec& spec = kSubSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::sub_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)), to_tensor(spec, a, 3)));
-    return wrap(ops::sub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1))));
+    return kept(wrap(ops::sub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
   });
 }
 PyObject* sub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -523,7 +523,7 @@ PyObject* sub_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sub_call(self, args, nargs, kwnames);
 }
 PyObject* sub_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kSubSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -541,11 +541,11 @@ constexpr Param kXlog1pySpecParams[] = {
 const Spec kXlog1pySpec{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", kXlog1pySpecParams};
 
 PyObject* xlog1py_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("xlog1py", [&]() -> PyObject* {
     const Spec& spec = kXlog1pySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* xlog1py_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -561,12 +561,12 @@ constexpr Param kXlogySpecParams[] = {
 const Spec kXlogySpec{"xlogy", "xlogy(Tensor input, Tensor other) -> Tensor out", kXlogySpecParams};
 
 PyObject* xlogy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("xlogy", [&]() -> PyObject* {
     const Spec& spec = kXlogySpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::xlogy_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::xlogy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::xlogy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* xlogy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -576,7 +576,7 @@ PyObject* xlogy_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return xlogy_call(self, args, nargs, kwnames);
 }
 PyObject* xlogy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("xlogy", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kXlogySpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -598,12 +598,12 @@ constexpr Param kZetaSpecParams[] = {
 const Spec kZetaSpec{"zeta", "zeta(Tensor input, Tensor other) -> Tensor out", kZetaSpecParams};
 
 PyObject* zeta_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zeta", [&]() -> PyObject* {
     const Spec& spec = kZetaSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::zeta_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::zeta(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::zeta(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* zeta_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -611,15 +611,15 @@ PyObject* zeta_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 
 PyObject* mul_operator_mul(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::mul(a.value, b.value));
+    return kept(wrap(ops::mul(a.value, b.value)), left, right);
   });
 }
 
 PyObject* mul_operator_mul_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::mul_(a.value, b.value);
@@ -629,15 +629,15 @@ PyObject* mul_operator_mul_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* pow_operator_pow(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::pow(a.value, b.value));
+    return kept(wrap(ops::pow(a.value, b.value)), left, right);
   });
 }
 
 PyObject* pow_operator_pow_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pow", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::pow_(a.value, b.value);
@@ -647,15 +647,15 @@ PyObject* pow_operator_pow_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* remainder_operator_mod(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::remainder(a.value, b.value));
+    return kept(wrap(ops::remainder(a.value, b.value)), left, right);
   });
 }
 
 PyObject* remainder_operator_mod_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("remainder", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::remainder_(a.value, b.value);
@@ -665,15 +665,15 @@ PyObject* remainder_operator_mod_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* sub_operator_sub(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::sub(a.value, b.value, Scalar(1)));
+    return kept(wrap(ops::sub(a.value, b.value, Scalar(1))), left, right);
   });
 }
 
 PyObject* sub_operator_sub_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sub", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::sub_(a.value, b.value, Scalar(1));

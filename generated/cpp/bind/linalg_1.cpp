@@ -18,12 +18,12 @@ constexpr Param kAddbmmSpecParams[] = {
 const Spec kAddbmmSpec{"addbmm", "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddbmmSpecParams};
 
 PyObject* addbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addbmm", [&]() -> PyObject* {
     const Spec& spec = kAddbmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -33,7 +33,7 @@ PyObject* addbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return addbmm_call(self, args, nargs, kwnames);
 }
 PyObject* addbmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addbmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddbmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -55,12 +55,12 @@ constexpr Param kAddmmSpecParams[] = {
 const Spec kAddmmSpec{"addmm", "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmmSpecParams};
 
 PyObject* addmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmm", [&]() -> PyObject* {
     const Spec& spec = kAddmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -70,7 +70,7 @@ PyObject* addmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return addmm_call(self, args, nargs, kwnames);
 }
 PyObject* addmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -92,12 +92,12 @@ constexpr Param kAddmvSpecParams[] = {
 const Spec kAddmvSpec{"addmv", "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmvSpecParams};
 
 PyObject* addmv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmv", [&]() -> PyObject* {
     const Spec& spec = kAddmvSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -107,7 +107,7 @@ PyObject* addmv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return addmv_call(self, args, nargs, kwnames);
 }
 PyObject* addmv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmv", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddmvSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -132,12 +132,12 @@ constexpr Param kAddrSpecParams[] = {
 const Spec kAddrSpec{"addr", "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddrSpecParams};
 
 PyObject* addr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addr", [&]() -> PyObject* {
     const Spec& spec = kAddrSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -147,7 +147,7 @@ PyObject* addr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return addr_call(self, args, nargs, kwnames);
 }
 PyObject* addr_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addr", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddrSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -169,12 +169,12 @@ constexpr Param kBaddbmmSpecParams[] = {
 const Spec kBaddbmmSpec{"baddbmm", "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kBaddbmmSpecParams};
 
 PyObject* baddbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("baddbmm", [&]() -> PyObject* {
     const Spec& spec = kBaddbmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* baddbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -184,7 +184,7 @@ PyObject* baddbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return baddbmm_call(self, args, nargs, kwnames);
 }
 PyObject* baddbmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("baddbmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kBaddbmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -203,12 +203,12 @@ constexpr Param kBmmSpecParams[] = {
 const Spec kBmmSpec{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", kBmmSpecParams};
 
 PyObject* bmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bmm", [&]() -> PyObject* {
     const Spec& spec = kBmmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -227,11 +227,11 @@ constexpr Param kCdistSpecParams[] = {
 const Spec kCdistSpec{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", kCdistSpecParams};
 
 PyObject* cdist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cdist", [&]() -> PyObject* {
     const Spec& spec = kCdistSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0)));
+    return kept(wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0))), spec, a);
   });
 }
 PyObject* cdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -248,11 +248,11 @@ constexpr Param kCheckedInfoSpecParams[] = {
 const Spec kCheckedInfoSpec{"checked_info", "checked_info(Tensor info, bool check, str caller, str what) -> Tensor out", kCheckedInfoSpecParams};
 
 PyObject* checked_info_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("checked_info", [&]() -> PyObject* {
     const Spec& spec = kCheckedInfoSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::checked_info(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1), to_str(spec, a, 2), to_str(spec, a, 3)));
+    return kept(wrap(ops::checked_info(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1), to_str(spec, a, 2), to_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* checked_info_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -268,11 +268,11 @@ constexpr Param kCheckedPivotsSpecParams[] = {
 const Spec kCheckedPivotsSpec{"checked_pivots", "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", kCheckedPivotsSpecParams};
 
 PyObject* checked_pivots_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("checked_pivots", [&]() -> PyObject* {
     const Spec& spec = kCheckedPivotsSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::checked_pivots(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2)));
+    return kept(wrap(ops::checked_pivots(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2))), spec, a);
   });
 }
 PyObject* checked_pivots_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -287,11 +287,11 @@ constexpr Param kCholeskySpecParams[] = {
 const Spec kCholeskySpec{"cholesky", "cholesky(Tensor input, bool upper=False) -> Tensor out", kCholeskySpecParams};
 
 PyObject* cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky", [&]() -> PyObject* {
     const Spec& spec = kCholeskySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -312,11 +312,11 @@ constexpr const char* kCholeskyExResultFields[] = {"L", "info"};
 const ResultType kCholeskyExResult{"cholesky_ex", kCholeskyExResultFields};
 
 PyObject* cholesky_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_ex", [&]() -> PyObject* {
     const Spec& spec = kCholeskyExSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kCholeskyExResult, ops::cholesky_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kCholeskyExResult, ops::cholesky_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* cholesky_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -333,11 +333,11 @@ constexpr const char* kCholeskyExCoreResultFields[] = {"L", "info"};
 const ResultType kCholeskyExCoreResult{"cholesky_ex_core", kCholeskyExCoreResultFields};
 
 PyObject* cholesky_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_ex_core", [&]() -> PyObject* {
     const Spec& spec = kCholeskyExCoreSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kCholeskyExCoreResult, ops::cholesky_ex_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap_named(kCholeskyExCoreResult, ops::cholesky_ex_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -352,11 +352,11 @@ constexpr Param kCholeskyInverseSpecParams[] = {
 const Spec kCholeskyInverseSpec{"cholesky_inverse", "cholesky_inverse(Tensor L, bool upper=False) -> Tensor out", kCholeskyInverseSpecParams};
 
 PyObject* cholesky_inverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_inverse", [&]() -> PyObject* {
     const Spec& spec = kCholeskyInverseSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_inverse(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::cholesky_inverse(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_inverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -373,11 +373,11 @@ constexpr Param kCholeskyLowerSpecParams[] = {
 const Spec kCholeskyLowerSpec{"cholesky_lower", "cholesky_lower(Tensor input) -> Tensor out", kCholeskyLowerSpecParams};
 
 PyObject* cholesky_lower_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_lower", [&]() -> PyObject* {
     const Spec& spec = kCholeskyLowerSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cholesky_lower_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -393,11 +393,11 @@ constexpr Param kCholeskySolveSpecParams[] = {
 const Spec kCholeskySolveSpec{"cholesky_solve", "cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out", kCholeskySolveSpecParams};
 
 PyObject* cholesky_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_solve", [&]() -> PyObject* {
     const Spec& spec = kCholeskySolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::cholesky_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* cholesky_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -415,11 +415,11 @@ constexpr Param kCholeskySymmetricSpecParams[] = {
 const Spec kCholeskySymmetricSpec{"cholesky_symmetric", "cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out", kCholeskySymmetricSpecParams};
 
 PyObject* cholesky_symmetric_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_symmetric", [&]() -> PyObject* {
     const Spec& spec = kCholeskySymmetricSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_symmetric_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -439,13 +439,13 @@ constexpr Param kCondSpecParams[] = {
 const Spec kCondSpec{"cond", "cond(Tensor A, Scalar? p=None) -> Tensor out", kCondSpecParams};
 
 PyObject* cond_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cond", [&]() -> PyObject* {
     Slots<2> a;
     if (const Spec& spec = kCond1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1)));
+      return kept(wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
     }
     if (const Spec& spec = kCondSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1)));
+      return kept(wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1))), spec, a);
     }
     no_match({&kCond1Spec, &kCondSpec}, self, args, nargs, kwnames);
   });
@@ -461,11 +461,11 @@ constexpr Param kCorrcoefSpecParams[] = {
 const Spec kCorrcoefSpec{"corrcoef", "corrcoef(Tensor input) -> Tensor out", kCorrcoefSpecParams};
 
 PyObject* corrcoef_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("corrcoef", [&]() -> PyObject* {
     const Spec& spec = kCorrcoefSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::corrcoef(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::corrcoef(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* corrcoef_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -501,11 +501,11 @@ constexpr Param kCovRowsSpecParams[] = {
 const Spec kCovRowsSpec{"cov_rows", "cov_rows(Tensor input, int correction) -> Tensor out", kCovRowsSpecParams};
 
 PyObject* cov_rows_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cov_rows", [&]() -> PyObject* {
     const Spec& spec = kCovRowsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cov_rows(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::cov_rows(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* cov_rows_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -537,11 +537,11 @@ constexpr Param kDetSpecParams[] = {
 const Spec kDetSpec{"det", "det(Tensor A) -> Tensor out", kDetSpecParams};
 
 PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("det", [&]() -> PyObject* {
     const Spec& spec = kDetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::det(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::det(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* det_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -557,12 +557,12 @@ constexpr Param kDotSpecParams[] = {
 const Spec kDotSpec{"dot", "dot(Tensor input, Tensor tensor) -> Tensor out", kDotSpecParams};
 
 PyObject* dot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dot", [&]() -> PyObject* {
     const Spec& spec = kDotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* dot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -588,12 +588,12 @@ constexpr Param kInnerSpecParams[] = {
 const Spec kInnerSpec{"inner", "inner(Tensor input, Tensor other) -> Tensor out", kInnerSpecParams};
 
 PyObject* inner_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inner", [&]() -> PyObject* {
     const Spec& spec = kInnerSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* inner_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -610,11 +610,11 @@ constexpr Param kInvSpecParams[] = {
 const Spec kInvSpec{"inv", "inv(Tensor A) -> Tensor out", kInvSpecParams};
 
 PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv", [&]() -> PyObject* {
     const Spec& spec = kInvSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::inv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::inv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -631,11 +631,11 @@ constexpr const char* kInvExResultFields[] = {"inverse", "info"};
 const ResultType kInvExResult{"inv_ex", kInvExResultFields};
 
 PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv_ex", [&]() -> PyObject* {
     const Spec& spec = kInvExSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -651,11 +651,11 @@ constexpr const char* kInvExCoreResultFields[] = {"inverse", "info"};
 const ResultType kInvExCoreResult{"inv_ex_core", kInvExCoreResultFields};
 
 PyObject* inv_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv_ex_core", [&]() -> PyObject* {
     const Spec& spec = kInvExCoreSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kInvExCoreResult, ops::inv_ex_core(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kInvExCoreResult, ops::inv_ex_core(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* inv_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -671,12 +671,12 @@ constexpr Param kKronSpecParams[] = {
 const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
 
 PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kron", [&]() -> PyObject* {
     const Spec& spec = kKronSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -694,11 +694,11 @@ constexpr Param kLinalgCholeskySpecParams[] = {
 const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
 
 PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_cholesky", [&]() -> PyObject* {
     const Spec& spec = kLinalgCholeskySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -714,11 +714,11 @@ constexpr Param kLinalgCrossSpecParams[] = {
 const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
 
 PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_cross", [&]() -> PyObject* {
     const Spec& spec = kLinalgCrossSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -734,11 +734,11 @@ constexpr const char* kLinalgEigResultFields[] = {"eigenvalues", "eigenvectors"}
 const ResultType kLinalgEigResult{"linalg_eig", kLinalgEigResultFields};
 
 PyObject* linalg_eig_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eig", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* linalg_eig_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -755,11 +755,11 @@ constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"
 const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
 
 PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eigh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEighSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+    return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
 PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -773,11 +773,11 @@ constexpr Param kLinalgEigvalsSpecParams[] = {
 const Spec kLinalgEigvalsSpec{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", kLinalgEigvalsSpecParams};
 
 PyObject* linalg_eigvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eigvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigvalsSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* linalg_eigvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -792,11 +792,11 @@ constexpr Param kLinalgEigvalshSpecParams[] = {
 const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
 
 PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_eigvalsh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigvalshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
+    return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
 PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -815,11 +815,11 @@ constexpr const char* kLinalgLstsqResultFields[] = {"solution", "residuals", "ra
 const ResultType kLinalgLstsqResult{"linalg_lstsq", kLinalgLstsqResultFields};
 
 PyObject* linalg_lstsq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_lstsq", [&]() -> PyObject* {
     const Spec& spec = kLinalgLstsqSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgLstsqResult, ops::linalg_lstsq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap_named(kLinalgLstsqResult, ops::linalg_lstsq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* linalg_lstsq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -836,11 +836,11 @@ constexpr const char* kLinalgLuResultFields[] = {"P", "L", "U"};
 const ResultType kLinalgLuResult{"linalg_lu", kLinalgLuResultFields};
 
 PyObject* linalg_lu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_lu", [&]() -> PyObject* {
     const Spec& spec = kLinalgLuSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* linalg_lu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -858,11 +858,11 @@ constexpr Param kLinalgLuSolveSpecParams[] = {
 const Spec kLinalgLuSolveSpec{"linalg_lu_solve", "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", kLinalgLuSolveSpecParams};
 
 PyObject* linalg_lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_lu_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgLuSolveSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false)));
+    return kept(wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
   });
 }
 PyObject* linalg_lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -888,13 +888,13 @@ constexpr Param kLinalgNormSpecParams[] = {
 const Spec kLinalgNormSpec{"linalg_norm", "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNormSpecParams};
 
 PyObject* linalg_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_norm", [&]() -> PyObject* {
     Slots<5> a;
     if (const Spec& spec = kLinalgNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4)));
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
     }
     if (const Spec& spec = kLinalgNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4)));
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
     }
     no_match({&kLinalgNorm1Spec, &kLinalgNormSpec}, self, args, nargs, kwnames);
   });

@@ -16,11 +16,11 @@ constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
 const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
 
 PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_qr", [&]() -> PyObject* {
     const Spec& spec = kLinalgQrSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced")));
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
   });
 }
 PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -36,11 +36,11 @@ constexpr Param kLinalgSolveSpecParams[] = {
 const Spec kLinalgSolveSpec{"linalg_solve", "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", kLinalgSolveSpecParams};
 
 PyObject* linalg_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true)));
+    return kept(wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true))), spec, a);
   });
 }
 PyObject* linalg_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -58,11 +58,11 @@ constexpr Param kLinalgSolveTriangularSpecParams[] = {
 const Spec kLinalgSolveTriangularSpec{"linalg_solve_triangular", "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out", kLinalgSolveTriangularSpecParams};
 
 PyObject* linalg_solve_triangular_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve_triangular", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveTriangularSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve_triangular(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false)));
+    return kept(wrap(ops::linalg_solve_triangular(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
   });
 }
 PyObject* linalg_solve_triangular_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -79,11 +79,11 @@ constexpr const char* kLinalgSvdResultFields[] = {"U", "S", "Vh"};
 const ResultType kLinalgSvdResult{"linalg_svd", kLinalgSvdResultFields};
 
 PyObject* linalg_svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svd", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* linalg_svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -97,11 +97,11 @@ constexpr Param kLinalgSvdvalsSpecParams[] = {
 const Spec kLinalgSvdvalsSpec{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", kLinalgSvdvalsSpecParams};
 
 PyObject* linalg_svdvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svdvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdvalsSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* linalg_svdvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -116,11 +116,11 @@ constexpr Param kLinalgVanderSpecParams[] = {
 const Spec kLinalgVanderSpec{"linalg_vander", "linalg_vander(Tensor x, int? N=None) -> Tensor out", kLinalgVanderSpecParams};
 
 PyObject* linalg_vander_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_vander", [&]() -> PyObject* {
     const Spec& spec = kLinalgVanderSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1)));
+    return kept(wrap(ops::linalg_vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* linalg_vander_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -136,11 +136,11 @@ constexpr Param kLinearSpecParams[] = {
 const Spec kLinearSpec{"linear", "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out", kLinearSpecParams};
 
 PyObject* linear_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linear", [&]() -> PyObject* {
     const Spec& spec = kLinearSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* linear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -154,11 +154,11 @@ constexpr Param kLogdetSpecParams[] = {
 const Spec kLogdetSpec{"logdet", "logdet(Tensor A) -> Tensor out", kLogdetSpecParams};
 
 PyObject* logdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logdet", [&]() -> PyObject* {
     const Spec& spec = kLogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -179,11 +179,11 @@ constexpr const char* kLstsqCoreResultFields[] = {"solution", "residuals", "rank
 const ResultType kLstsqCoreResult{"lstsq_core", kLstsqCoreResultFields};
 
 PyObject* lstsq_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lstsq_core", [&]() -> PyObject* {
     const Spec& spec = kLstsqCoreSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLstsqCoreResult, ops::lstsq_core(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2)));
+    return kept(wrap_named(kLstsqCoreResult, ops::lstsq_core(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* lstsq_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -200,11 +200,11 @@ constexpr const char* kLuCoreResultFields[] = {"LU", "pivots", "info"};
 const ResultType kLuCoreResult{"lu_core", kLuCoreResultFields};
 
 PyObject* lu_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_core", [&]() -> PyObject* {
     const Spec& spec = kLuCoreSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLuCoreResult, ops::lu_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLuCoreResult, ops::lu_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* lu_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -221,11 +221,11 @@ constexpr const char* kLuFactorResultFields[] = {"LU", "pivots"};
 const ResultType kLuFactorResult{"lu_factor", kLuFactorResultFields};
 
 PyObject* lu_factor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_factor", [&]() -> PyObject* {
     const Spec& spec = kLuFactorSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLuFactorResult, ops::lu_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLuFactorResult, ops::lu_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* lu_factor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -243,11 +243,11 @@ constexpr const char* kLuFactorExResultFields[] = {"LU", "pivots", "info"};
 const ResultType kLuFactorExResult{"lu_factor_ex", kLuFactorExResultFields};
 
 PyObject* lu_factor_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_factor_ex", [&]() -> PyObject* {
     const Spec& spec = kLuFactorExSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLuFactorExResult, ops::lu_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kLuFactorExResult, ops::lu_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* lu_factor_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -263,11 +263,11 @@ constexpr Param kLuPermutationSpecParams[] = {
 const Spec kLuPermutationSpec{"lu_permutation", "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", kLuPermutationSpecParams};
 
 PyObject* lu_permutation_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_permutation", [&]() -> PyObject* {
     const Spec& spec = kLuPermutationSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::lu_permutation(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_dtype(spec, a, 2)));
+    return kept(wrap(ops::lu_permutation(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* lu_permutation_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -283,11 +283,11 @@ constexpr Param kLuSolveSpecParams[] = {
 const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
 
 PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_solve", [&]() -> PyObject* {
     const Spec& spec = kLuSolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -309,11 +309,11 @@ constexpr const char* kLuUnpackResultFields[] = {"P", "L", "U"};
 const ResultType kLuUnpackResult{"lu_unpack", kLuUnpackResultFields};
 
 PyObject* lu_unpack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lu_unpack", [&]() -> PyObject* {
     const Spec& spec = kLuUnpackSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLuUnpackResult, ops::lu_unpack(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, true)));
+    return kept(wrap_named(kLuUnpackResult, ops::lu_unpack(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, true))), spec, a);
   });
 }
 PyObject* lu_unpack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -329,12 +329,12 @@ constexpr Param kMatmulSpecParams[] = {
 const Spec kMatmulSpec{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", kMatmulSpecParams};
 
 PyObject* matmul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     const Spec& spec = kMatmulSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* matmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -351,11 +351,11 @@ constexpr Param kMatrixExpSpecParams[] = {
 const Spec kMatrixExpSpec{"matrix_exp", "matrix_exp(Tensor input) -> Tensor out", kMatrixExpSpecParams};
 
 PyObject* matrix_exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matrix_exp", [&]() -> PyObject* {
     const Spec& spec = kMatrixExpSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matrix_exp(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::matrix_exp(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* matrix_exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -384,13 +384,13 @@ constexpr Param kMatrixNormSpecParams[] = {
 const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMatrixNormSpecParams};
 
 PyObject* matrix_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matrix_norm", [&]() -> PyObject* {
     Slots<5> a;
     if (const Spec& spec = kMatrixNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4)));
+      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
     }
     if (const Spec& spec = kMatrixNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4)));
+      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
     }
     no_match({&kMatrixNorm1Spec, &kMatrixNormSpec}, self, args, nargs, kwnames);
   });
@@ -431,13 +431,13 @@ constexpr Param kMatrixRank1SpecParams[] = {
 const Spec kMatrixRank1Spec{"matrix_rank", "matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out", kMatrixRank1SpecParams};
 
 PyObject* matrix_rank_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matrix_rank", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kMatrixRankSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kMatrixRank1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false)));
+      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
     }
     no_match({&kMatrixRankSpec, &kMatrixRank1Spec}, self, args, nargs, kwnames);
   });
@@ -455,12 +455,12 @@ constexpr Param kMmSpecParams[] = {
 const Spec kMmSpec{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", kMmSpecParams};
 
 PyObject* mm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mm", [&]() -> PyObject* {
     const Spec& spec = kMmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -486,12 +486,12 @@ constexpr Param kMvSpecParams[] = {
 const Spec kMvSpec{"mv", "mv(Tensor input, Tensor vec) -> Tensor out", kMvSpecParams};
 
 PyObject* mv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mv", [&]() -> PyObject* {
     const Spec& spec = kMvSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -510,12 +510,12 @@ constexpr Param kOuterSpecParams[] = {
 const Spec kOuterSpec{"outer", "outer(Tensor input, Tensor vec2) -> Tensor out", kOuterSpecParams};
 
 PyObject* outer_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("outer", [&]() -> PyObject* {
     const Spec& spec = kOuterSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* outer_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -541,13 +541,13 @@ constexpr Param kPinv1SpecParams[] = {
 const Spec kPinv1Spec{"pinv", "pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out", kPinv1SpecParams};
 
 PyObject* pinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pinv", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kPinvSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kPinv1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false)));
+      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
     }
     no_match({&kPinvSpec, &kPinv1Spec}, self, args, nargs, kwnames);
   });
@@ -566,11 +566,11 @@ constexpr Param kPinvCoreSpecParams[] = {
 const Spec kPinvCoreSpec{"pinv_core", "pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out", kPinvCoreSpecParams};
 
 PyObject* pinv_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pinv_core", [&]() -> PyObject* {
     const Spec& spec = kPinvCoreSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pinv_core(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::pinv_core(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* pinv_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -585,11 +585,11 @@ constexpr Param kPinverseSpecParams[] = {
 const Spec kPinverseSpec{"pinverse", "pinverse(Tensor input, float rcond=1e-15) -> Tensor out", kPinverseSpecParams};
 
 PyObject* pinverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pinverse", [&]() -> PyObject* {
     const Spec& spec = kPinverseSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pinverse(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1e-15)));
+    return kept(wrap(ops::pinverse(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1e-15))), spec, a);
   });
 }
 PyObject* pinverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -607,11 +607,11 @@ constexpr Param kRefusedSpecParams[] = {
 const Spec kRefusedSpec{"refused", "refused(Tensor A, str message) -> Tensor out", kRefusedSpecParams};
 
 PyObject* refused_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("refused", [&]() -> PyObject* {
     const Spec& spec = kRefusedSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::refused(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1)));
+    return kept(wrap(ops::refused(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
   });
 }
 PyObject* refused_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -627,11 +627,11 @@ constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
 const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
 
 PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slogdet", [&]() -> PyObject* {
     const Spec& spec = kSlogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -650,11 +650,11 @@ constexpr const char* kSolveExResultFields[] = {"result", "info"};
 const ResultType kSolveExResult{"solve_ex", kSolveExResultFields};
 
 PyObject* solve_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("solve_ex", [&]() -> PyObject* {
     const Spec& spec = kSolveExSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false)));
+    return kept(wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* solve_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -684,11 +684,11 @@ constexpr Param kTensorinvSpecParams[] = {
 const Spec kTensorinvSpec{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", kTensorinvSpecParams};
 
 PyObject* tensorinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tensorinv", [&]() -> PyObject* {
     const Spec& spec = kTensorinvSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2))));
+    return kept(wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)))), spec, a);
   });
 }
 PyObject* tensorinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -704,11 +704,11 @@ constexpr Param kTensorsolveSpecParams[] = {
 const Spec kTensorsolveSpec{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out", kTensorsolveSpecParams};
 
 PyObject* tensorsolve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tensorsolve", [&]() -> PyObject* {
     const Spec& spec = kTensorsolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2)));
+    return kept(wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* tensorsolve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -722,11 +722,11 @@ constexpr Param kTraceSpecParams[] = {
 const Spec kTraceSpec{"trace", "trace(Tensor input) -> Tensor out", kTraceSpecParams};
 
 PyObject* trace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trace", [&]() -> PyObject* {
     const Spec& spec = kTraceSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::trace(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::trace(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -749,11 +749,11 @@ constexpr const char* kTriangularSolveResultFields[] = {"solution", "cloned_coef
 const ResultType kTriangularSolveResult{"triangular_solve", kTriangularSolveResultFields};
 
 PyObject* triangular_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triangular_solve", [&]() -> PyObject* {
     const Spec& spec = kTriangularSolveSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kTriangularSolveResult, ops::triangular_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_bool(spec, a, 4, false)));
+    return kept(wrap_named(kTriangularSolveResult, ops::triangular_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_bool(spec, a, 4, false))), spec, a);
   });
 }
 PyObject* triangular_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -772,11 +772,11 @@ constexpr Param kVanderSpecParams[] = {
 const Spec kVanderSpec{"vander", "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out", kVanderSpecParams};
 
 PyObject* vander_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vander", [&]() -> PyObject* {
     const Spec& spec = kVanderSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* vander_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -792,12 +792,12 @@ constexpr Param kVdotSpecParams[] = {
 const Spec kVdotSpec{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", kVdotSpecParams};
 
 PyObject* vdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vdot", [&]() -> PyObject* {
     const Spec& spec = kVdotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* vdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -816,11 +816,11 @@ constexpr Param kVecdotSpecParams[] = {
 const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
 
 PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vecdot", [&]() -> PyObject* {
     const Spec& spec = kVecdotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -828,10 +828,10 @@ PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::matmul(a.value, b.value));
+    return kept(wrap(ops::matmul(a.value, b.value)), left, right);
   });
 }
 

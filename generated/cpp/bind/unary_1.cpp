@@ -14,12 +14,12 @@ constexpr Param kAbsSpecParams[] = {
 const Spec kAbsSpec{"abs", "abs(Tensor input) -> Tensor out", kAbsSpecParams};
 
 PyObject* abs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     const Spec& spec = kAbsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::abs_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::abs(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::abs(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* abs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* abs_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return abs_call(self, args, nargs, kwnames);
 }
 PyObject* abs_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAbsSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,12 +50,12 @@ constexpr Param kAcosSpecParams[] = {
 const Spec kAcosSpec{"acos", "acos(Tensor input) -> Tensor out", kAcosSpecParams};
 
 PyObject* acos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     const Spec& spec = kAcosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -65,7 +65,7 @@ PyObject* acos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return acos_call(self, args, nargs, kwnames);
 }
 PyObject* acos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -86,12 +86,12 @@ constexpr Param kAcoshSpecParams[] = {
 const Spec kAcoshSpec{"acosh", "acosh(Tensor input) -> Tensor out", kAcoshSpecParams};
 
 PyObject* acosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     const Spec& spec = kAcoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -101,7 +101,7 @@ PyObject* acosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return acosh_call(self, args, nargs, kwnames);
 }
 PyObject* acosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -121,11 +121,11 @@ constexpr Param kAiryAiSpecParams[] = {
 const Spec kAiryAiSpec{"airy_ai", "airy_ai(Tensor input) -> Tensor out", kAiryAiSpecParams};
 
 PyObject* airy_ai_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("airy_ai", [&]() -> PyObject* {
     const Spec& spec = kAiryAiSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::airy_ai(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::airy_ai(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* airy_ai_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -139,11 +139,11 @@ constexpr Param kAiryAiPrimeSpecParams[] = {
 const Spec kAiryAiPrimeSpec{"airy_ai_prime", "airy_ai_prime(Tensor input) -> Tensor out", kAiryAiPrimeSpecParams};
 
 PyObject* airy_ai_prime_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("airy_ai_prime", [&]() -> PyObject* {
     const Spec& spec = kAiryAiPrimeSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::airy_ai_prime(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::airy_ai_prime(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* airy_ai_prime_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -158,12 +158,12 @@ constexpr Param kAngleSpecParams[] = {
 const Spec kAngleSpec{"angle", "angle(Tensor input) -> Tensor out", kAngleSpecParams};
 
 PyObject* angle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("angle", [&]() -> PyObject* {
     const Spec& spec = kAngleSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::angle_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::angle(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::angle(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* angle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -181,12 +181,12 @@ constexpr Param kAsinSpecParams[] = {
 const Spec kAsinSpec{"asin", "asin(Tensor input) -> Tensor out", kAsinSpecParams};
 
 PyObject* asin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     const Spec& spec = kAsinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asin(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asin(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -196,7 +196,7 @@ PyObject* asin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return asin_call(self, args, nargs, kwnames);
 }
 PyObject* asin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -217,12 +217,12 @@ constexpr Param kAsinhSpecParams[] = {
 const Spec kAsinhSpec{"asinh", "asinh(Tensor input) -> Tensor out", kAsinhSpecParams};
 
 PyObject* asinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     const Spec& spec = kAsinhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asinh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asinh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -232,7 +232,7 @@ PyObject* asinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return asinh_call(self, args, nargs, kwnames);
 }
 PyObject* asinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -253,12 +253,12 @@ constexpr Param kAtanSpecParams[] = {
 const Spec kAtanSpec{"atan", "atan(Tensor input) -> Tensor out", kAtanSpecParams};
 
 PyObject* atan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     const Spec& spec = kAtanSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -268,7 +268,7 @@ PyObject* atan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return atan_call(self, args, nargs, kwnames);
 }
 PyObject* atan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -289,12 +289,12 @@ constexpr Param kAtanhSpecParams[] = {
 const Spec kAtanhSpec{"atanh", "atanh(Tensor input) -> Tensor out", kAtanhSpecParams};
 
 PyObject* atanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     const Spec& spec = kAtanhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -304,7 +304,7 @@ PyObject* atanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return atanh_call(self, args, nargs, kwnames);
 }
 PyObject* atanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -324,11 +324,11 @@ constexpr Param kBesselJ0SpecParams[] = {
 const Spec kBesselJ0Spec{"bessel_j0", "bessel_j0(Tensor input) -> Tensor out", kBesselJ0SpecParams};
 
 PyObject* bessel_j0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bessel_j0", [&]() -> PyObject* {
     const Spec& spec = kBesselJ0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bessel_j0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bessel_j0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bessel_j0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -342,11 +342,11 @@ constexpr Param kBesselJ1SpecParams[] = {
 const Spec kBesselJ1Spec{"bessel_j1", "bessel_j1(Tensor input) -> Tensor out", kBesselJ1SpecParams};
 
 PyObject* bessel_j1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bessel_j1", [&]() -> PyObject* {
     const Spec& spec = kBesselJ1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bessel_j1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bessel_j1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bessel_j1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -360,11 +360,11 @@ constexpr Param kBesselY0SpecParams[] = {
 const Spec kBesselY0Spec{"bessel_y0", "bessel_y0(Tensor input) -> Tensor out", kBesselY0SpecParams};
 
 PyObject* bessel_y0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bessel_y0", [&]() -> PyObject* {
     const Spec& spec = kBesselY0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bessel_y0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bessel_y0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bessel_y0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -378,11 +378,11 @@ constexpr Param kBesselY1SpecParams[] = {
 const Spec kBesselY1Spec{"bessel_y1", "bessel_y1(Tensor input) -> Tensor out", kBesselY1SpecParams};
 
 PyObject* bessel_y1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bessel_y1", [&]() -> PyObject* {
     const Spec& spec = kBesselY1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bessel_y1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bessel_y1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bessel_y1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -397,12 +397,12 @@ constexpr Param kCeilSpecParams[] = {
 const Spec kCeilSpec{"ceil", "ceil(Tensor input) -> Tensor out", kCeilSpecParams};
 
 PyObject* ceil_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     const Spec& spec = kCeilSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::ceil_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::ceil(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ceil(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ceil_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -412,7 +412,7 @@ PyObject* ceil_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return ceil_call(self, args, nargs, kwnames);
 }
 PyObject* ceil_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCeilSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -434,7 +434,7 @@ constexpr Param kCeluSpecParams[] = {
 const Spec kCeluSpec{"celu", "celu(Tensor input, float alpha=1.0) -> Tensor out", kCeluSpecParams};
 
 PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("celu", [&]() -> PyObject* {
     const Spec& spec = kCeluSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -443,14 +443,14 @@ PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* celu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return celu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* celu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("celu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kCeluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -470,11 +470,11 @@ constexpr Param kConjSpecParams[] = {
 const Spec kConjSpec{"conj", "conj(Tensor input) -> Tensor out", kConjSpecParams};
 
 PyObject* conj_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conj", [&]() -> PyObject* {
     const Spec& spec = kConjSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conj(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::conj(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* conj_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -492,12 +492,12 @@ constexpr Param kCosSpecParams[] = {
 const Spec kCosSpec{"cos", "cos(Tensor input) -> Tensor out", kCosSpecParams};
 
 PyObject* cos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     const Spec& spec = kCosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -507,7 +507,7 @@ PyObject* cos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return cos_call(self, args, nargs, kwnames);
 }
 PyObject* cos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -528,12 +528,12 @@ constexpr Param kCoshSpecParams[] = {
 const Spec kCoshSpec{"cosh", "cosh(Tensor input) -> Tensor out", kCoshSpecParams};
 
 PyObject* cosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     const Spec& spec = kCoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -543,7 +543,7 @@ PyObject* cosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return cosh_call(self, args, nargs, kwnames);
 }
 PyObject* cosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -564,12 +564,12 @@ constexpr Param kDeg2radSpecParams[] = {
 const Spec kDeg2radSpec{"deg2rad", "deg2rad(Tensor input) -> Tensor out", kDeg2radSpecParams};
 
 PyObject* deg2rad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     const Spec& spec = kDeg2radSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::deg2rad_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::deg2rad(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::deg2rad(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* deg2rad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -579,7 +579,7 @@ PyObject* deg2rad_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return deg2rad_call(self, args, nargs, kwnames);
 }
 PyObject* deg2rad_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDeg2radSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -600,12 +600,12 @@ constexpr Param kDigammaSpecParams[] = {
 const Spec kDigammaSpec{"digamma", "digamma(Tensor input) -> Tensor out", kDigammaSpecParams};
 
 PyObject* digamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     const Spec& spec = kDigammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::digamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::digamma(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::digamma(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* digamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -615,7 +615,7 @@ PyObject* digamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return digamma_call(self, args, nargs, kwnames);
 }
 PyObject* digamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDigammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -637,7 +637,7 @@ constexpr Param kEluSpecParams[] = {
 const Spec kEluSpec{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", kEluSpecParams};
 
 PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("elu", [&]() -> PyObject* {
     const Spec& spec = kEluSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -646,14 +646,14 @@ PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* elu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return elu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* elu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("elu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kEluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -673,11 +673,11 @@ constexpr Param kEntrSpecParams[] = {
 const Spec kEntrSpec{"entr", "entr(Tensor input) -> Tensor out", kEntrSpecParams};
 
 PyObject* entr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("entr", [&]() -> PyObject* {
     const Spec& spec = kEntrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::entr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::entr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* entr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -692,12 +692,12 @@ constexpr Param kErfSpecParams[] = {
 const Spec kErfSpec{"erf", "erf(Tensor input) -> Tensor out", kErfSpecParams};
 
 PyObject* erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     const Spec& spec = kErfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -707,7 +707,7 @@ PyObject* erf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return erf_call(self, args, nargs, kwnames);
 }
 PyObject* erf_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -728,12 +728,12 @@ constexpr Param kErfcSpecParams[] = {
 const Spec kErfcSpec{"erfc", "erfc(Tensor input) -> Tensor out", kErfcSpecParams};
 
 PyObject* erfc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     const Spec& spec = kErfcSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -743,7 +743,7 @@ PyObject* erfc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return erfc_call(self, args, nargs, kwnames);
 }
 PyObject* erfc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfcSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -763,11 +763,11 @@ constexpr Param kErfcxSpecParams[] = {
 const Spec kErfcxSpec{"erfcx", "erfcx(Tensor input) -> Tensor out", kErfcxSpecParams};
 
 PyObject* erfcx_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfcx", [&]() -> PyObject* {
     const Spec& spec = kErfcxSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::erfcx(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfcx(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfcx_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -782,12 +782,12 @@ constexpr Param kErfinvSpecParams[] = {
 const Spec kErfinvSpec{"erfinv", "erfinv(Tensor input) -> Tensor out", kErfinvSpecParams};
 
 PyObject* erfinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     const Spec& spec = kErfinvSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfinv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfinv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfinv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -797,7 +797,7 @@ PyObject* erfinv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return erfinv_call(self, args, nargs, kwnames);
 }
 PyObject* erfinv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfinvSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -818,12 +818,12 @@ constexpr Param kExpSpecParams[] = {
 const Spec kExpSpec{"exp", "exp(Tensor input) -> Tensor out", kExpSpecParams};
 
 PyObject* exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     const Spec& spec = kExpSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -833,7 +833,7 @@ PyObject* exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return exp_call(self, args, nargs, kwnames);
 }
 PyObject* exp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExpSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -854,12 +854,12 @@ constexpr Param kExp2SpecParams[] = {
 const Spec kExp2Spec{"exp2", "exp2(Tensor input) -> Tensor out", kExp2SpecParams};
 
 PyObject* exp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     const Spec& spec = kExp2Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp2(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp2(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -869,7 +869,7 @@ PyObject* exp2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return exp2_call(self, args, nargs, kwnames);
 }
 PyObject* exp2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExp2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -883,8 +883,8 @@ PyObject* exp2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
 }
 
 PyObject* abs_operator_abs(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::abs(tensor_of(self)));
+  return guarded("abs", [&]() -> PyObject* {
+    return kept(wrap(ops::abs(tensor_of(self))), self);
   });
 }
 

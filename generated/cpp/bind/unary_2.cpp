@@ -14,12 +14,12 @@ constexpr Param kExpm1SpecParams[] = {
 const Spec kExpm1Spec{"expm1", "expm1(Tensor input) -> Tensor out", kExpm1SpecParams};
 
 PyObject* expm1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expm1", [&]() -> PyObject* {
     const Spec& spec = kExpm1Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::expm1_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::expm1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::expm1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* expm1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* expm1_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return expm1_call(self, args, nargs, kwnames);
 }
 PyObject* expm1_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expm1", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExpm1Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,12 +50,12 @@ constexpr Param kFloorSpecParams[] = {
 const Spec kFloorSpec{"floor", "floor(Tensor input) -> Tensor out", kFloorSpecParams};
 
 PyObject* floor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor", [&]() -> PyObject* {
     const Spec& spec = kFloorSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::floor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::floor(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::floor(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* floor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -65,7 +65,7 @@ PyObject* floor_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return floor_call(self, args, nargs, kwnames);
 }
 PyObject* floor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("floor", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kFloorSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -86,12 +86,12 @@ constexpr Param kFracSpecParams[] = {
 const Spec kFracSpec{"frac", "frac(Tensor input) -> Tensor out", kFracSpecParams};
 
 PyObject* frac_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("frac", [&]() -> PyObject* {
     const Spec& spec = kFracSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::frac_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::frac(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::frac(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* frac_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -101,7 +101,7 @@ PyObject* frac_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return frac_call(self, args, nargs, kwnames);
 }
 PyObject* frac_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("frac", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kFracSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -121,11 +121,11 @@ constexpr Param kGeluErfSpecParams[] = {
 const Spec kGeluErfSpec{"gelu_erf", "gelu_erf(Tensor input) -> Tensor out", kGeluErfSpecParams};
 
 PyObject* gelu_erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gelu_erf", [&]() -> PyObject* {
     const Spec& spec = kGeluErfSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* gelu_erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -139,11 +139,11 @@ constexpr Param kGeluTanhSpecParams[] = {
 const Spec kGeluTanhSpec{"gelu_tanh", "gelu_tanh(Tensor input) -> Tensor out", kGeluTanhSpecParams};
 
 PyObject* gelu_tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gelu_tanh", [&]() -> PyObject* {
     const Spec& spec = kGeluTanhSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* gelu_tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -158,11 +158,11 @@ constexpr Param kHardshrinkSpecParams[] = {
 const Spec kHardshrinkSpec{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", kHardshrinkSpecParams};
 
 PyObject* hardshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardshrink", [&]() -> PyObject* {
     const Spec& spec = kHardshrinkSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+    return kept(wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5))), spec, a);
   });
 }
 PyObject* hardshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -180,7 +180,7 @@ constexpr Param kHardsigmoidSpecParams[] = {
 const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
 
 PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardsigmoid", [&]() -> PyObject* {
     const Spec& spec = kHardsigmoidSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -189,14 +189,14 @@ PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nar
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return hardsigmoid_call(nullptr, args, nargs, kwnames);
 }
 PyObject* hardsigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardsigmoid", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kHardsigmoidSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -217,7 +217,7 @@ constexpr Param kHardswishSpecParams[] = {
 const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
 
 PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardswish", [&]() -> PyObject* {
     const Spec& spec = kHardswishSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -226,14 +226,14 @@ PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::hardswish(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::hardswish(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return hardswish_call(nullptr, args, nargs, kwnames);
 }
 PyObject* hardswish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardswish", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kHardswishSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -256,7 +256,7 @@ constexpr Param kHardtanhSpecParams[] = {
 const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
 
 PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardtanh", [&]() -> PyObject* {
     const Spec& spec = kHardtanhSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -265,14 +265,14 @@ PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0)));
+    return kept(wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0))), spec, a);
   });
 }
 PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return hardtanh_call(nullptr, args, nargs, kwnames);
 }
 PyObject* hardtanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hardtanh", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kHardtanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -293,12 +293,12 @@ constexpr Param kI0SpecParams[] = {
 const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
 
 PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0", [&]() -> PyObject* {
     const Spec& spec = kI0Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::i0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -308,7 +308,7 @@ PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return i0_call(self, args, nargs, kwnames);
 }
 PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kI0Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -328,11 +328,11 @@ constexpr Param kI0eSpecParams[] = {
 const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
 
 PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i0e", [&]() -> PyObject* {
     const Spec& spec = kI0eSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i0e(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i0e(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -346,11 +346,11 @@ constexpr Param kI1SpecParams[] = {
 const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
 
 PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i1", [&]() -> PyObject* {
     const Spec& spec = kI1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -364,11 +364,11 @@ constexpr Param kI1eSpecParams[] = {
 const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
 
 PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("i1e", [&]() -> PyObject* {
     const Spec& spec = kI1eSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1e(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::i1e(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -384,7 +384,7 @@ constexpr Param kLeakyReluSpecParams[] = {
 const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
 
 PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("leaky_relu", [&]() -> PyObject* {
     const Spec& spec = kLeakyReluSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -393,14 +393,14 @@ PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t narg
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01)));
+    return kept(wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01))), spec, a);
   });
 }
 PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return leaky_relu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* leaky_relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("leaky_relu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLeakyReluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -421,12 +421,12 @@ constexpr Param kLgammaSpecParams[] = {
 const Spec kLgammaSpec{"lgamma", "lgamma(Tensor input) -> Tensor out", kLgammaSpecParams};
 
 PyObject* lgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lgamma", [&]() -> PyObject* {
     const Spec& spec = kLgammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::lgamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::lgamma(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::lgamma(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* lgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -436,7 +436,7 @@ PyObject* lgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return lgamma_call(self, args, nargs, kwnames);
 }
 PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lgamma", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -457,12 +457,12 @@ constexpr Param kLogSpecParams[] = {
 const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
 
 PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log", [&]() -> PyObject* {
     const Spec& spec = kLogSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -472,7 +472,7 @@ PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return log_call(self, args, nargs, kwnames);
 }
 PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLogSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -493,12 +493,12 @@ constexpr Param kLog10SpecParams[] = {
 const Spec kLog10Spec{"log10", "log10(Tensor input) -> Tensor out", kLog10SpecParams};
 
 PyObject* log10_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log10", [&]() -> PyObject* {
     const Spec& spec = kLog10Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log10_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log10(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log10(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log10_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -508,7 +508,7 @@ PyObject* log10_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return log10_call(self, args, nargs, kwnames);
 }
 PyObject* log10_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log10", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog10Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -529,12 +529,12 @@ constexpr Param kLog1pSpecParams[] = {
 const Spec kLog1pSpec{"log1p", "log1p(Tensor input) -> Tensor out", kLog1pSpecParams};
 
 PyObject* log1p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log1p", [&]() -> PyObject* {
     const Spec& spec = kLog1pSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log1p_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log1p(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log1p(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log1p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -544,7 +544,7 @@ PyObject* log1p_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return log1p_call(self, args, nargs, kwnames);
 }
 PyObject* log1p_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log1p", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog1pSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -565,12 +565,12 @@ constexpr Param kLog2SpecParams[] = {
 const Spec kLog2Spec{"log2", "log2(Tensor input) -> Tensor out", kLog2SpecParams};
 
 PyObject* log2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log2", [&]() -> PyObject* {
     const Spec& spec = kLog2Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::log2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::log2(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log2(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -580,7 +580,7 @@ PyObject* log2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return log2_call(self, args, nargs, kwnames);
 }
 PyObject* log2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log2", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLog2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -600,11 +600,11 @@ constexpr Param kLogNdtrSpecParams[] = {
 const Spec kLogNdtrSpec{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", kLogNdtrSpecParams};
 
 PyObject* log_ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log_ndtr", [&]() -> PyObject* {
     const Spec& spec = kLogNdtrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* log_ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -620,12 +620,12 @@ constexpr Param kLogitSpecParams[] = {
 const Spec kLogitSpec{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", kLogitSpecParams};
 
 PyObject* logit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logit", [&]() -> PyObject* {
     const Spec& spec = kLogitSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logit_out(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_tensor(spec, a, 2)));
-    return wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1)));
+    return kept(wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1))), spec, a);
   });
 }
 PyObject* logit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -635,7 +635,7 @@ PyObject* logit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return logit_call(self, args, nargs, kwnames);
 }
 PyObject* logit_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logit", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLogitSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -655,11 +655,11 @@ constexpr Param kLogsigmoidSpecParams[] = {
 const Spec kLogsigmoidSpec{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", kLogsigmoidSpecParams};
 
 PyObject* logsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logsigmoid", [&]() -> PyObject* {
     const Spec& spec = kLogsigmoidSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -674,7 +674,7 @@ constexpr Param kMishSpecParams[] = {
 const Spec kMishSpec{"mish", "mish(Tensor input) -> Tensor out", kMishSpecParams};
 
 PyObject* mish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mish", [&]() -> PyObject* {
     const Spec& spec = kMishSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -683,14 +683,14 @@ PyObject* mish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::mish(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mish(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return mish_call(nullptr, args, nargs, kwnames);
 }
 PyObject* mish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mish", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kMishSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -710,11 +710,11 @@ constexpr Param kModifiedBesselI0SpecParams[] = {
 const Spec kModifiedBesselI0Spec{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", kModifiedBesselI0SpecParams};
 
 PyObject* modified_bessel_i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("modified_bessel_i0", [&]() -> PyObject* {
     const Spec& spec = kModifiedBesselI0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::modified_bessel_i0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::modified_bessel_i0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* modified_bessel_i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -728,11 +728,11 @@ constexpr Param kModifiedBesselI1SpecParams[] = {
 const Spec kModifiedBesselI1Spec{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", kModifiedBesselI1SpecParams};
 
 PyObject* modified_bessel_i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("modified_bessel_i1", [&]() -> PyObject* {
     const Spec& spec = kModifiedBesselI1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* modified_bessel_i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -746,11 +746,11 @@ constexpr Param kModifiedBesselK0SpecParams[] = {
 const Spec kModifiedBesselK0Spec{"modified_bessel_k0", "modified_bessel_k0(Tensor input) -> Tensor out", kModifiedBesselK0SpecParams};
 
 PyObject* modified_bessel_k0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("modified_bessel_k0", [&]() -> PyObject* {
     const Spec& spec = kModifiedBesselK0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::modified_bessel_k0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::modified_bessel_k0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* modified_bessel_k0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -764,11 +764,11 @@ constexpr Param kModifiedBesselK1SpecParams[] = {
 const Spec kModifiedBesselK1Spec{"modified_bessel_k1", "modified_bessel_k1(Tensor input) -> Tensor out", kModifiedBesselK1SpecParams};
 
 PyObject* modified_bessel_k1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("modified_bessel_k1", [&]() -> PyObject* {
     const Spec& spec = kModifiedBesselK1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::modified_bessel_k1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::modified_bessel_k1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* modified_bessel_k1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -782,11 +782,11 @@ constexpr Param kNdtrSpecParams[] = {
 const Spec kNdtrSpec{"ndtr", "ndtr(Tensor input) -> Tensor out", kNdtrSpecParams};
 
 PyObject* ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ndtr", [&]() -> PyObject* {
     const Spec& spec = kNdtrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ndtr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ndtr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -800,11 +800,11 @@ constexpr Param kNdtriSpecParams[] = {
 const Spec kNdtriSpec{"ndtri", "ndtri(Tensor input) -> Tensor out", kNdtriSpecParams};
 
 PyObject* ndtri_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ndtri", [&]() -> PyObject* {
     const Spec& spec = kNdtriSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ndtri(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ndtri(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ndtri_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -14,12 +14,12 @@ constexpr Param kNegSpecParams[] = {
 const Spec kNegSpec{"neg", "neg(Tensor input) -> Tensor out", kNegSpecParams};
 
 PyObject* neg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("neg", [&]() -> PyObject* {
     const Spec& spec = kNegSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::neg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::neg(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::neg(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* neg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* neg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return neg_call(self, args, nargs, kwnames);
 }
 PyObject* neg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("neg", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kNegSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,11 +50,11 @@ constexpr Param kPolygammaOfSpecParams[] = {
 const Spec kPolygammaOfSpec{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", kPolygammaOfSpecParams};
 
 PyObject* polygamma_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("polygamma_of", [&]() -> PyObject* {
     const Spec& spec = kPolygammaOfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* polygamma_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -69,12 +69,12 @@ constexpr Param kRad2degSpecParams[] = {
 const Spec kRad2degSpec{"rad2deg", "rad2deg(Tensor input) -> Tensor out", kRad2degSpecParams};
 
 PyObject* rad2deg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rad2deg", [&]() -> PyObject* {
     const Spec& spec = kRad2degSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::rad2deg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::rad2deg(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::rad2deg(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* rad2deg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -84,7 +84,7 @@ PyObject* rad2deg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return rad2deg_call(self, args, nargs, kwnames);
 }
 PyObject* rad2deg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rad2deg", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRad2degSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -105,12 +105,12 @@ constexpr Param kReciprocalSpecParams[] = {
 const Spec kReciprocalSpec{"reciprocal", "reciprocal(Tensor input) -> Tensor out", kReciprocalSpecParams};
 
 PyObject* reciprocal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reciprocal", [&]() -> PyObject* {
     const Spec& spec = kReciprocalSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::reciprocal_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::reciprocal(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::reciprocal(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* reciprocal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -120,7 +120,7 @@ PyObject* reciprocal_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return reciprocal_call(self, args, nargs, kwnames);
 }
 PyObject* reciprocal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reciprocal", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kReciprocalSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -141,7 +141,7 @@ constexpr Param kReluSpecParams[] = {
 const Spec kReluSpec{"relu", "relu(Tensor input) -> Tensor out", kReluSpecParams};
 
 PyObject* relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu", [&]() -> PyObject* {
     const Spec& spec = kReluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -150,7 +150,7 @@ PyObject* relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::relu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::relu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -160,7 +160,7 @@ PyObject* relu_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return relu_call(self, args, nargs, kwnames);
 }
 PyObject* relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kReluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -181,7 +181,7 @@ constexpr Param kRelu6SpecParams[] = {
 const Spec kRelu6Spec{"relu6", "relu6(Tensor input) -> Tensor out", kRelu6SpecParams};
 
 PyObject* relu6_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu6", [&]() -> PyObject* {
     const Spec& spec = kRelu6Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -190,14 +190,14 @@ PyObject* relu6_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::relu6(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::relu6(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* relu6_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return relu6_call(nullptr, args, nargs, kwnames);
 }
 PyObject* relu6_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("relu6", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRelu6Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -218,12 +218,12 @@ constexpr Param kRoundSpecParams[] = {
 const Spec kRoundSpec{"round", "round(Tensor input) -> Tensor out", kRoundSpecParams};
 
 PyObject* round_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("round", [&]() -> PyObject* {
     const Spec& spec = kRoundSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::round_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::round(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::round(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* round_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -233,7 +233,7 @@ PyObject* round_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return round_call(self, args, nargs, kwnames);
 }
 PyObject* round_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("round", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRoundSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -254,12 +254,12 @@ constexpr Param kRsqrtSpecParams[] = {
 const Spec kRsqrtSpec{"rsqrt", "rsqrt(Tensor input) -> Tensor out", kRsqrtSpecParams};
 
 PyObject* rsqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsqrt", [&]() -> PyObject* {
     const Spec& spec = kRsqrtSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::rsqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::rsqrt(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::rsqrt(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* rsqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -269,7 +269,7 @@ PyObject* rsqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return rsqrt_call(self, args, nargs, kwnames);
 }
 PyObject* rsqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rsqrt", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kRsqrtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -289,11 +289,11 @@ constexpr Param kScaledModifiedBesselK0SpecParams[] = {
 const Spec kScaledModifiedBesselK0Spec{"scaled_modified_bessel_k0", "scaled_modified_bessel_k0(Tensor input) -> Tensor out", kScaledModifiedBesselK0SpecParams};
 
 PyObject* scaled_modified_bessel_k0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scaled_modified_bessel_k0", [&]() -> PyObject* {
     const Spec& spec = kScaledModifiedBesselK0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::scaled_modified_bessel_k0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::scaled_modified_bessel_k0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* scaled_modified_bessel_k0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -307,11 +307,11 @@ constexpr Param kScaledModifiedBesselK1SpecParams[] = {
 const Spec kScaledModifiedBesselK1Spec{"scaled_modified_bessel_k1", "scaled_modified_bessel_k1(Tensor input) -> Tensor out", kScaledModifiedBesselK1SpecParams};
 
 PyObject* scaled_modified_bessel_k1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scaled_modified_bessel_k1", [&]() -> PyObject* {
     const Spec& spec = kScaledModifiedBesselK1Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::scaled_modified_bessel_k1(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::scaled_modified_bessel_k1(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* scaled_modified_bessel_k1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -326,7 +326,7 @@ constexpr Param kSeluSpecParams[] = {
 const Spec kSeluSpec{"selu", "selu(Tensor input) -> Tensor out", kSeluSpecParams};
 
 PyObject* selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("selu", [&]() -> PyObject* {
     const Spec& spec = kSeluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -335,14 +335,14 @@ PyObject* selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::selu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::selu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* selu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return selu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* selu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("selu", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSeluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -363,12 +363,12 @@ constexpr Param kSgnSpecParams[] = {
 const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
 
 PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn", [&]() -> PyObject* {
     const Spec& spec = kSgnSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sgn(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -378,7 +378,7 @@ PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sgn_call(self, args, nargs, kwnames);
 }
 PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSgnSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -400,7 +400,7 @@ constexpr Param kSigmoidSpecParams[] = {
 const Spec kSigmoidSpec{"sigmoid", "sigmoid(Tensor input) -> Tensor out", kSigmoidSpecParams};
 
 PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sigmoid", [&]() -> PyObject* {
     const Spec& spec = kSigmoidSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -410,7 +410,7 @@ PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
       return a[0];
     }
     if (a.given(2)) return wrap(ops::sigmoid_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::sigmoid(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sigmoid(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -420,7 +420,7 @@ PyObject* sigmoid_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return sigmoid_call(self, args, nargs, kwnames);
 }
 PyObject* sigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sigmoid", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kSigmoidSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -441,12 +441,12 @@ constexpr Param kSignSpecParams[] = {
 const Spec kSignSpec{"sign", "sign(Tensor input) -> Tensor out", kSignSpecParams};
 
 PyObject* sign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sign", [&]() -> PyObject* {
     const Spec& spec = kSignSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sign(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sign(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -456,7 +456,7 @@ PyObject* sign_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sign_call(self, args, nargs, kwnames);
 }
 PyObject* sign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sign", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSignSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -477,7 +477,7 @@ constexpr Param kSiluSpecParams[] = {
 const Spec kSiluSpec{"silu", "silu(Tensor input) -> Tensor out", kSiluSpecParams};
 
 PyObject* silu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("silu", [&]() -> PyObject* {
     const Spec& spec = kSiluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -486,14 +486,14 @@ PyObject* silu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::silu(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::silu(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* silu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return silu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* silu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("silu", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSiluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -514,12 +514,12 @@ constexpr Param kSinSpecParams[] = {
 const Spec kSinSpec{"sin", "sin(Tensor input) -> Tensor out", kSinSpecParams};
 
 PyObject* sin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sin", [&]() -> PyObject* {
     const Spec& spec = kSinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sin(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sin(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -529,7 +529,7 @@ PyObject* sin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return sin_call(self, args, nargs, kwnames);
 }
 PyObject* sin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sin", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -550,12 +550,12 @@ constexpr Param kSincSpecParams[] = {
 const Spec kSincSpec{"sinc", "sinc(Tensor input) -> Tensor out", kSincSpecParams};
 
 PyObject* sinc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinc", [&]() -> PyObject* {
     const Spec& spec = kSincSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sinc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sinc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sinc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sinc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -565,7 +565,7 @@ PyObject* sinc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sinc_call(self, args, nargs, kwnames);
 }
 PyObject* sinc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSincSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -586,12 +586,12 @@ constexpr Param kSinhSpecParams[] = {
 const Spec kSinhSpec{"sinh", "sinh(Tensor input) -> Tensor out", kSinhSpecParams};
 
 PyObject* sinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinh", [&]() -> PyObject* {
     const Spec& spec = kSinhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sinh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sinh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -601,7 +601,7 @@ PyObject* sinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sinh_call(self, args, nargs, kwnames);
 }
 PyObject* sinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sinh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSinhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -623,11 +623,11 @@ constexpr Param kSoftplusSpecParams[] = {
 const Spec kSoftplusSpec{"softplus", "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out", kSoftplusSpecParams};
 
 PyObject* softplus_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softplus", [&]() -> PyObject* {
     const Spec& spec = kSoftplusSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softplus(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 20.0)));
+    return kept(wrap(ops::softplus(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 20.0))), spec, a);
   });
 }
 PyObject* softplus_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -642,11 +642,11 @@ constexpr Param kSoftshrinkSpecParams[] = {
 const Spec kSoftshrinkSpec{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", kSoftshrinkSpecParams};
 
 PyObject* softshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softshrink", [&]() -> PyObject* {
     const Spec& spec = kSoftshrinkSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
+    return kept(wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5))), spec, a);
   });
 }
 PyObject* softshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -660,11 +660,11 @@ constexpr Param kSoftsignSpecParams[] = {
 const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
 
 PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softsign", [&]() -> PyObject* {
     const Spec& spec = kSoftsignSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softsign(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::softsign(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -678,11 +678,11 @@ constexpr Param kSphericalBesselJ0SpecParams[] = {
 const Spec kSphericalBesselJ0Spec{"spherical_bessel_j0", "spherical_bessel_j0(Tensor input) -> Tensor out", kSphericalBesselJ0SpecParams};
 
 PyObject* spherical_bessel_j0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("spherical_bessel_j0", [&]() -> PyObject* {
     const Spec& spec = kSphericalBesselJ0Spec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::spherical_bessel_j0(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::spherical_bessel_j0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* spherical_bessel_j0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -697,12 +697,12 @@ constexpr Param kSqrtSpecParams[] = {
 const Spec kSqrtSpec{"sqrt", "sqrt(Tensor input) -> Tensor out", kSqrtSpecParams};
 
 PyObject* sqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sqrt", [&]() -> PyObject* {
     const Spec& spec = kSqrtSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::sqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::sqrt(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::sqrt(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* sqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -712,7 +712,7 @@ PyObject* sqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return sqrt_call(self, args, nargs, kwnames);
 }
 PyObject* sqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sqrt", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSqrtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -733,12 +733,12 @@ constexpr Param kSquareSpecParams[] = {
 const Spec kSquareSpec{"square", "square(Tensor input) -> Tensor out", kSquareSpecParams};
 
 PyObject* square_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("square", [&]() -> PyObject* {
     const Spec& spec = kSquareSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::square_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::square(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::square(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* square_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -748,7 +748,7 @@ PyObject* square_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return square_call(self, args, nargs, kwnames);
 }
 PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("square", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSquareSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -769,12 +769,12 @@ constexpr Param kTanSpecParams[] = {
 const Spec kTanSpec{"tan", "tan(Tensor input) -> Tensor out", kTanSpecParams};
 
 PyObject* tan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tan", [&]() -> PyObject* {
     const Spec& spec = kTanSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::tan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::tan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -784,7 +784,7 @@ PyObject* tan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return tan_call(self, args, nargs, kwnames);
 }
 PyObject* tan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tan", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kTanSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -806,7 +806,7 @@ constexpr Param kTanhSpecParams[] = {
 const Spec kTanhSpec{"tanh", "tanh(Tensor input) -> Tensor out", kTanhSpecParams};
 
 PyObject* tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanh", [&]() -> PyObject* {
     const Spec& spec = kTanhSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -816,7 +816,7 @@ PyObject* tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       return a[0];
     }
     if (a.given(2)) return wrap(ops::tanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::tanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -826,7 +826,7 @@ PyObject* tanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return tanh_call(self, args, nargs, kwnames);
 }
 PyObject* tanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanh", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kTanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -846,11 +846,11 @@ constexpr Param kTanhshrinkSpecParams[] = {
 const Spec kTanhshrinkSpec{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", kTanhshrinkSpecParams};
 
 PyObject* tanhshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tanhshrink", [&]() -> PyObject* {
     const Spec& spec = kTanhshrinkSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* tanhshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -867,7 +867,7 @@ constexpr Param kThresholdSpecParams[] = {
 const Spec kThresholdSpec{"threshold", "threshold(Tensor input, float threshold, float value) -> Tensor out", kThresholdSpecParams};
 
 PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("threshold", [&]() -> PyObject* {
     const Spec& spec = kThresholdSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -876,14 +876,14 @@ PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2)));
+    return kept(wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
   });
 }
 PyObject* threshold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return threshold_call(nullptr, args, nargs, kwnames);
 }
 PyObject* threshold_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("threshold", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kThresholdSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -904,12 +904,12 @@ constexpr Param kTruncSpecParams[] = {
 const Spec kTruncSpec{"trunc", "trunc(Tensor input) -> Tensor out", kTruncSpecParams};
 
 PyObject* trunc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trunc", [&]() -> PyObject* {
     const Spec& spec = kTruncSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::trunc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::trunc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::trunc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* trunc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -919,7 +919,7 @@ PyObject* trunc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return trunc_call(self, args, nargs, kwnames);
 }
 PyObject* trunc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trunc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kTruncSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -933,8 +933,8 @@ PyObject* trunc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t na
 }
 
 PyObject* neg_operator_neg(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::neg(tensor_of(self)));
+  return guarded("neg", [&]() -> PyObject* {
+    return kept(wrap(ops::neg(tensor_of(self))), self);
   });
 }
 

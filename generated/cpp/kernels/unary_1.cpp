@@ -539,14 +539,14 @@ void exp2(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp2(input[i]);
 }
 
-// exp2, gradient of input: strong_mul(0.6931471805599453 * out, g)
+// exp2, gradient of input: strong_mul(conj(0.6931471805599453 * out), g)
 template <class T>
 void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.6931471805599453) * out[i], g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.6931471805599453) * out[i]), g[i]);
 }
 
 }  // namespace
@@ -606,8 +606,8 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, erfinv_vjp_input<float>, erfinv_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, exp<float>, exp<double>, exp<c64>, exp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, exp2<c64>, exp2<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, exp2_vjp_input<c64>, exp2_vjp_input<c128>}},
 };
 
 }  // namespace TP_ISA

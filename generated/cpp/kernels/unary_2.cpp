@@ -16,14 +16,14 @@ void expm1(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::expm1(input[i]);
 }
 
-// expm1, gradient of input: strong_mul(out + 1, g)
+// expm1, gradient of input: strong_mul(conj(out + 1), g)
 template <class T>
 void expm1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] + T(1), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] + T(1)), g[i]);
 }
 
 // floor: out = floor(input)
@@ -352,14 +352,14 @@ void log1p(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::log1p(input[i]);
 }
 
-// log1p, gradient of input: strong_mul(1 / (1 + input), g)
+// log1p, gradient of input: strong_mul(conj(1 / (1 + input)), g)
 template <class T>
 void log1p_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(1) / (T(1) + input[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / (T(1) + input[i])), g[i]);
 }
 
 // log2: out = log2(input)
@@ -604,8 +604,8 @@ void ndtri_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
-    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, expm1<c64>, expm1<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, expm1_vjp_input<c64>, expm1_vjp_input<c128>}},
     {{nullptr, floor<std::int32_t>, floor<std::int64_t>, floor<std::uint64_t>, floor<float>, floor<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, frac<float>, frac<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, gelu_erf<float>, gelu_erf<double>, nullptr, nullptr}},
@@ -636,8 +636,8 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10_vjp_input<float>, log10_vjp_input<double>, log10_vjp_input<c64>, log10_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, log1p<c64>, log1p<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, log1p_vjp_input<c64>, log1p_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log2<float>, log2<double>, log2<c64>, log2<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log2_vjp_input<float>, log2_vjp_input<double>, log2_vjp_input<c64>, log2_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log_ndtr<float>, log_ndtr<double>, nullptr, nullptr}},

@@ -234,14 +234,14 @@ void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::sigmoid(input[i]);
 }
 
-// sigmoid, gradient of input: strong_mul(out * (1 - out), g)
+// sigmoid, gradient of input: strong_mul(conj(out * (1 - out)), g)
 template <class T>
 void sigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] * (T(1) - out[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] * (T(1) - out[i])), g[i]);
 }
 
 // sign: out = sign(input)
@@ -262,7 +262,7 @@ void silu(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::sigmoid(input[i]);
 }
 
-// silu, gradient of input: strong_mul(sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input, g)
+// silu, gradient of input: strong_mul(conj(sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input), g)
 template <class T>
 void silu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -271,7 +271,7 @@ void silu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T s0 = m::sigmoid(input[i]);
-    to[i] = m::strong_mul(s0 + ((s0 * (T(1) - s0)) * input[i]), g[i]);
+    to[i] = m::strong_mul(m::conj(s0 + ((s0 * (T(1) - s0)) * input[i])), g[i]);
   }
 }
 
@@ -528,14 +528,14 @@ void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] - m::tanh(input[i]);
 }
 
-// tanhshrink, gradient of input: strong_mul(tanh(input)**2, g)
+// tanhshrink, gradient of input: strong_mul(conj(tanh(input)**2), g)
 template <class T>
 void tanhshrink_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::square(m::tanh(input[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::square(m::tanh(input[i]))), g[i]);
 }
 
 // threshold: out = where(input > threshold, input, value)
@@ -583,7 +583,7 @@ extern const LoopSet unary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, reciprocal_vjp_input<float>, reciprocal_vjp_input<double>, reciprocal_vjp_input<c64>, reciprocal_vjp_input<c128>}},
     {{nullptr, relu<std::int32_t>, relu<std::int64_t>, relu<std::uint64_t>, relu<float>, relu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, relu_vjp_input<float>, relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu6<float>, relu6<double>, nullptr, nullptr}},
+    {{nullptr, relu6<std::int32_t>, relu6<std::int64_t>, relu6<std::uint64_t>, relu6<float>, relu6<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
@@ -595,11 +595,11 @@ extern const LoopSet unary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
     {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, sigmoid<c64>, sigmoid<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, sigmoid_vjp_input<c64>, sigmoid_vjp_input<c128>}},
     {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, silu<float>, silu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, silu_vjp_input<float>, silu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, silu<float>, silu<double>, silu<c64>, silu<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, silu_vjp_input<float>, silu_vjp_input<double>, silu_vjp_input<c64>, silu_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sin<float>, sin<double>, sin<c64>, sin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sin_vjp_input<float>, sin_vjp_input<double>, sin_vjp_input<c64>, sin_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sinc<float>, sinc<double>, nullptr, nullptr}},
@@ -622,8 +622,8 @@ extern const LoopSet unary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, tan_vjp_input<float>, tan_vjp_input<double>, tan_vjp_input<c64>, tan_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanh<float>, tanh<double>, tanh<c64>, tanh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanh_vjp_input<float>, tanh_vjp_input<double>, tanh_vjp_input<c64>, tanh_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tanhshrink<float>, tanhshrink<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, tanhshrink_vjp_input<float>, tanhshrink_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, tanhshrink<float>, tanhshrink<double>, tanhshrink<c64>, tanhshrink<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, tanhshrink_vjp_input<float>, tanhshrink_vjp_input<double>, tanhshrink_vjp_input<c64>, tanhshrink_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, threshold<float>, threshold<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, threshold_vjp_input<float>, threshold_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, trunc<std::int32_t>, trunc<std::int64_t>, trunc<std::uint64_t>, trunc<float>, trunc<double>, nullptr, nullptr}},

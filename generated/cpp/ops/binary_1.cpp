@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -128,6 +129,17 @@ TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
 
 TensorRef add_tangent_other(const Scalar& alpha, const TensorRef& t) { return strong_mul(number<TensorRef>(alpha), t); }
 
+TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::add(in[0], in[1], alpha));
+}
+
+TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::InPlace in(AddBackward::schema_v1, {&input, &other});
+  ops::add_(in[0], in[1], alpha);
+  return input;
+}
+
 void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -143,6 +155,8 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add_batched(input, other, alpha);
   TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
     auto node = make_node<AddBackward>();
@@ -158,6 +172,8 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
   TensorRef dual;
@@ -179,6 +195,8 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(AddBackward::schema_v1, out_, add(input, other, alpha));
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -245,6 +263,17 @@ TensorRef atan2_tangent_other(const TensorRef& input, const TensorRef& other, co
       add(square(input), square(other), Scalar(1)))), t);
 }
 
+TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::atan2(in[0], in[1]));
+}
+
+TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(Atan2Backward::schema_v1, {&input, &other});
+  ops::atan2_(in[0], in[1]);
+  return input;
+}
+
 void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -261,6 +290,8 @@ Storage atan2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kAtan2Spec, loops[kAtan2], {&input, &other});
 }
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2_batched(input, other);
   TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<Atan2Backward>();
@@ -277,6 +308,8 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -298,6 +331,8 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(Atan2Backward::schema_v1, out_, atan2(input, other));
   wiring::check_out(Atan2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(Atan2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -356,6 +391,11 @@ TensorRef bce_logits_tangent_input(const TensorRef& target, const TensorRef& inp
 
 TensorRef bce_logits_tangent_target(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(input), t); }
 
+TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_logits(in[0], in[1]));
+}
+
 void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -373,6 +413,8 @@ Storage bce_logits(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_logits_batched(input, target);
   TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceLogitsBackward>();
@@ -456,6 +498,11 @@ TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
 }
 
+TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_probs(in[0], in[1]));
+}
+
 void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -473,6 +520,8 @@ Storage bce_probs(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
 }
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_probs_batched(input, target);
   TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceProbsBackward>();
@@ -528,6 +577,11 @@ TensorRef chebyshev_t_tangent_x(const TensorRef& x, const TensorRef& degree, std
   return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_t(in[0], in[1], order));
+}
+
 void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -541,6 +595,8 @@ Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevTSpec, loops[kChebyshevT], {&x, &degree}, {order});
 }
 TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_t_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_t(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevTBackward>();
@@ -591,6 +647,11 @@ TensorRef chebyshev_u_tangent_x(const TensorRef& x, const TensorRef& degree, std
   return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_u(in[0], in[1], order));
+}
+
 void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -604,6 +665,8 @@ Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevUSpec, loops[kChebyshevU], {&x, &degree}, {order});
 }
 TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_u_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_u(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevUBackward>();
@@ -654,6 +717,11 @@ TensorRef chebyshev_v_tangent_x(const TensorRef& x, const TensorRef& degree, std
   return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_v(in[0], in[1], order));
+}
+
 void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -667,6 +735,8 @@ Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevVSpec, loops[kChebyshevV], {&x, &degree}, {order});
 }
 TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_v_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_v(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevVBackward>();
@@ -717,6 +787,11 @@ TensorRef chebyshev_w_tangent_x(const TensorRef& x, const TensorRef& degree, std
   return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_w(in[0], in[1], order));
+}
+
 void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -730,6 +805,8 @@ Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevWSpec, loops[kChebyshevW], {&x, &degree}, {order});
 }
 TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_w_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_w(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevWBackward>();
@@ -794,6 +871,17 @@ TensorRef clamp_max_tangent_max(const TensorRef& input, const TensorRef& max, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
+  const batch::Broadcast in({&input, &max});
+  return in.wrap(ops::clamp_max(in[0], in[1]));
+}
+
+TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
+  const batch::InPlace in(ClampMaxBackward::schema_v1, {&input, &max});
+  ops::clamp_max_(in[0], in[1]);
+  return input;
+}
+
 void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -809,6 +897,8 @@ Storage clamp_max(const Storage& input, const Storage& max) {
   return kernels::elementwise(kClampMaxSpec, loops[kClampMax], {&input, &max});
 }
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max_batched(input, max);
   TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
   if (wiring::records(input, max)) {
     auto node = make_node<ClampMaxBackward>();
@@ -825,6 +915,8 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max__batched(input, max);
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
   TensorRef dual;
@@ -899,6 +991,17 @@ TensorRef clamp_min_tangent_min(const TensorRef& input, const TensorRef& min, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
+  const batch::Broadcast in({&input, &min});
+  return in.wrap(ops::clamp_min(in[0], in[1]));
+}
+
+TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
+  const batch::InPlace in(ClampMinBackward::schema_v1, {&input, &min});
+  ops::clamp_min_(in[0], in[1]);
+  return input;
+}
+
 void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -914,6 +1017,8 @@ Storage clamp_min(const Storage& input, const Storage& min) {
   return kernels::elementwise(kClampMinSpec, loops[kClampMin], {&input, &min});
 }
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min_batched(input, min);
   TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
   if (wiring::records(input, min)) {
     auto node = make_node<ClampMinBackward>();
@@ -930,6 +1035,8 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min__batched(input, min);
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -991,6 +1098,17 @@ TensorRef copysign_tangent_input(const TensorRef& input, const TensorRef& other,
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), t);
 }
 
+TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::copysign(in[0], in[1]));
+}
+
+TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(CopysignBackward::schema_v1, {&input, &other});
+  ops::copysign_(in[0], in[1]);
+  return input;
+}
+
 void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1004,6 +1122,8 @@ Storage copysign(const Storage& input, const Storage& other) {
   return kernels::elementwise(kCopysignSpec, loops[kCopysign], {&input, &other});
 }
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign_batched(input, other);
   TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<CopysignBackward>();
@@ -1020,6 +1140,8 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1041,6 +1163,8 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(CopysignBackward::schema_v1, out_, copysign(input, other));
   wiring::check_out(CopysignBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(CopysignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1098,6 +1222,17 @@ TensorRef div_tangent_other(const TensorRef& out, const TensorRef& other, const 
   return strong_mul(div(neg(out), other), t);
 }
 
+TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::div(in[0], in[1]));
+}
+
+TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(DivBackward::schema_v1, {&input, &other});
+  ops::div_(in[0], in[1]);
+  return input;
+}
+
 void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1112,6 +1247,8 @@ Storage div(const Storage& input, const Storage& other) {
   return kernels::elementwise(kDivSpec, loops[kDiv], {&input, &other});
 }
 TensorRef div(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div_batched(input, other);
   TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<DivBackward>();
@@ -1128,6 +1265,8 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1149,6 +1288,8 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(DivBackward::schema_v1, out_, div(input, other));
   wiring::check_out(DivBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(DivBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1191,6 +1332,17 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
 namespace {
 constexpr ElementwiseSpec kFloorDivideSpec{&FloorDivideBackward::schema_v1, 2};
 
+TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::floor_divide(in[0], in[1]));
+}
+
+TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FloorDivideBackward::schema_v1, {&input, &other});
+  ops::floor_divide_(in[0], in[1]);
+  return input;
+}
+
 void floor_divide_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1201,6 +1353,8 @@ Storage floor_divide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFloorDivideSpec, loops[kFloorDivide], {&input, &other});
 }
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide_batched(input, other);
   TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FloorDivideBackward>();
@@ -1215,6 +1369,8 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1235,6 +1391,8 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FloorDivideBackward::schema_v1, out_, floor_divide(input, other));
   wiring::check_out(FloorDivideBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FloorDivideBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1290,6 +1448,11 @@ TensorRef fmax_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmax(in[0], in[1]));
+}
+
 void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1306,6 +1469,8 @@ Storage fmax(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmaxSpec, loops[kFmax], {&input, &other});
 }
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmax_batched(input, other);
   TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FmaxBackward>();
@@ -1322,6 +1487,8 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmaxBackward::schema_v1, out_, fmax(input, other));
   wiring::check_out(FmaxBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FmaxBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1386,6 +1553,11 @@ TensorRef fmin_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmin(in[0], in[1]));
+}
+
 void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1402,6 +1574,8 @@ Storage fmin(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFminSpec, loops[kFmin], {&input, &other});
 }
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmin_batched(input, other);
   TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FminBackward>();
@@ -1418,6 +1592,8 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FminBackward::schema_v1, out_, fmin(input, other));
   wiring::check_out(FminBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FminBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1469,6 +1645,17 @@ TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, con
   return strong_mul(neg(trunc(div(input, other))), t);
 }
 
+TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmod(in[0], in[1]));
+}
+
+TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
+  ops::fmod_(in[0], in[1]);
+  return input;
+}
+
 void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -1483,6 +1670,8 @@ Storage fmod(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
 }
 TensorRef fmod(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod_batched(input, other);
   TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FmodBackward>();
@@ -1499,6 +1688,8 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1520,6 +1711,8 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
   wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1556,22 +1749,39 @@ GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 namespace {
 constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
+
+TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::gcd(in[0], in[1]));
+}
+
+TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(kGcdSchema, {&input, &other});
+  ops::gcd_(in[0], in[1]);
+  return input;
+}
 }  // namespace
 
 Storage gcd(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
 }
 TensorRef gcd(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gcd_batched(input, other);
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
 TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gcd__batched(input, other);
   wiring::check_inplace(kGcdSchema, input, false);
   kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, nullptr);
   return input;
 }
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kGcdSchema, out_, gcd(input, other));
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kGcdSchema.name, operands) == out_->sizes()) {
@@ -1590,16 +1800,31 @@ namespace {
 constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
     true};
 constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
+
+TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
+  const batch::Broadcast in({&input, &values});
+  return in.wrap(ops::heaviside(in[0], in[1]));
+}
+
+TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
+  const batch::InPlace in(kHeavisideSchema, {&input, &values});
+  ops::heaviside_(in[0], in[1]);
+  return input;
+}
 }  // namespace
 
 Storage heaviside(const Storage& input, const Storage& values) {
   return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
 }
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+    return heaviside_batched(input, values);
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
 }
 TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+    return heaviside__batched(input, values);
   wiring::check_inplace(kHeavisideSchema, input, false);
   kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
       &values->storage()});
@@ -1607,6 +1832,8 @@ TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
   return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values, out_))
+    return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
   const Storage* const operands[] = {&input->storage(), &values->storage()};
   if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
@@ -1636,6 +1863,11 @@ TensorRef hermite_h_tangent_x(const TensorRef& x, const TensorRef& degree, std::
   return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::hermite_h(in[0], in[1], order));
+}
+
 void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -1649,6 +1881,8 @@ Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order) {
   return kernels::elementwise(kHermiteHSpec, loops[kHermiteH], {&x, &degree}, {order});
 }
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return hermite_h_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_h(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<HermiteHBackward>();
@@ -1699,6 +1933,11 @@ TensorRef hermite_he_tangent_x(const TensorRef& x, const TensorRef& degree, std:
   return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), t);
 }
 
+TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::hermite_he(in[0], in[1], order));
+}
+
 void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
@@ -1712,6 +1951,8 @@ Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kHermiteHeSpec, loops[kHermiteHe], {&x, &degree}, {order});
 }
 TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return hermite_he_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_he(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
     auto node = make_node<HermiteHeBackward>();
@@ -1776,6 +2017,11 @@ TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, 
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
 }
 
+TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::huber(in[0], in[1], delta));
+}
+
 void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1794,6 +2040,8 @@ Storage huber(const Storage& input, const Storage& target, double delta) {
   return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
 }
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return huber_batched(input, target, delta);
   TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
   if (wiring::records(input, target)) {
     auto node = make_node<HuberBackward>();
@@ -1864,6 +2112,17 @@ TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, cons
       number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
 }
 
+TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::hypot(in[0], in[1]));
+}
+
+TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(HypotBackward::schema_v1, {&input, &other});
+  ops::hypot_(in[0], in[1]);
+  return input;
+}
+
 void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1880,6 +2139,8 @@ Storage hypot(const Storage& input, const Storage& other) {
   return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
 }
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot_batched(input, other);
   TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<HypotBackward>();
@@ -1897,6 +2158,8 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1919,6 +2182,8 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(HypotBackward::schema_v1, out_, hypot(input, other));
   wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(HypotBackward::schema_v1.name, operands) == out_->sizes()) {

@@ -1886,7 +1886,7 @@ void vector_norm_set_tangent(const TensorRef& out, const TensorRef& input, const
 
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
-  check_dtype(VectorNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(VectorNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::vector_norm(VectorNormBackward::schema_v1, input, ord, dim, keepdim, dtype);
 }
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,

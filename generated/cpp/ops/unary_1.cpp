@@ -19,6 +19,10 @@ enum : int {
   kAcosVjpInput,
   kAcosh,
   kAcoshVjpInput,
+  kAiryAi,
+  kAiryAiVjpInput,
+  kAiryAiPrime,
+  kAiryAiPrimeVjpInput,
   kAngle,
   kAsin,
   kAsinVjpInput,
@@ -28,6 +32,14 @@ enum : int {
   kAtanVjpInput,
   kAtanh,
   kAtanhVjpInput,
+  kBesselJ0,
+  kBesselJ0VjpInput,
+  kBesselJ1,
+  kBesselJ1VjpInput,
+  kBesselY0,
+  kBesselY0VjpInput,
+  kBesselY1,
+  kBesselY1VjpInput,
   kCeil,
   kCelu,
   kCeluVjpInput,
@@ -48,38 +60,14 @@ enum : int {
   kErfVjpInput,
   kErfc,
   kErfcVjpInput,
+  kErfcx,
+  kErfcxVjpInput,
   kErfinv,
   kErfinvVjpInput,
   kExp,
   kExpVjpInput,
   kExp2,
   kExp2VjpInput,
-  kExpm1,
-  kExpm1VjpInput,
-  kFloor,
-  kFrac,
-  kGeluErf,
-  kGeluErfVjpInput,
-  kGeluTanh,
-  kGeluTanhVjpInput,
-  kHardshrink,
-  kHardshrinkVjpInput,
-  kHardsigmoid,
-  kHardsigmoidVjpInput,
-  kHardswish,
-  kHardswishVjpInput,
-  kHardtanh,
-  kHardtanhVjpInput,
-  kI0,
-  kI0VjpInput,
-  kI0e,
-  kI0eVjpInput,
-  kI1,
-  kI1VjpInput,
-  kI1e,
-  kI1eVjpInput,
-  kLeakyRelu,
-  kLeakyReluVjpInput,
 };
 }  // namespace
 
@@ -90,22 +78,12 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage angle_backward(const Storage& grad, const Storage& input);
 TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
-Storage clamp(const Storage& input, const Storage& min, const Storage& max);
-TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage ge(const Storage& input, const Storage& other);
-TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage le(const Storage& input, const Storage& other);
-TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -114,8 +92,6 @@ Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
-Storage pow(const Storage& input, const Storage& exponent);
-TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage sgn(const Storage& input);
@@ -130,8 +106,6 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage tanh(const Storage& input);
-TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
@@ -449,6 +423,136 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(acosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// airy_ai(Tensor input) -> Tensor out
+//   out = airy_ai(input)
+//   d input = airy_ai_prime(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiSpec{&AiryAiBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
+
+TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(airy_ai_prime(input), g); }
+
+TensorRef airy_ai_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(airy_ai_prime(input), t);
+}
+
+TensorRef airy_ai_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai(in[0]));
+}
+
+void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai(const Storage& input) { return kernels::elementwise(kAiryAiSpec, loops[kAiryAi], {&input}); }
+TensorRef airy_ai(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_batched(input);
+  TensorRef out = wiring::wrap(airy_ai(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiBackward>();
+    AiryAiBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// airy_ai_prime(Tensor input) -> Tensor out
+//   out = airy_ai_prime(input)
+//   d input = input * airy_ai(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiPrimeSpec{&AiryAiPrimeBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiPrimeVjpInputSpec{&AiryAiPrimeBackward::schema_v1, 2};
+
+TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(input, airy_ai(input)), g);
+}
+
+TensorRef airy_ai_prime_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(input, airy_ai(input)), t);
+}
+
+TensorRef airy_ai_prime_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai_prime(in[0]));
+}
+
+void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_prime_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai_prime(const Storage& input) {
+  return kernels::elementwise(kAiryAiPrimeSpec, loops[kAiryAiPrime], {&input});
+}
+TensorRef airy_ai_prime(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_prime_batched(input);
+  TensorRef out = wiring::wrap(airy_ai_prime(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiPrimeBackward>();
+    AiryAiPrimeBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_prime_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiPrimeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -953,6 +1057,274 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(atanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_j0(Tensor input) -> Tensor out
+//   out = bessel_j0(input)
+//   d input = -bessel_j1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ0Spec{&BesselJ0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ0VjpInputSpec{&BesselJ0Backward::schema_v1, 2};
+
+TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_j1(input)), g);
+}
+
+TensorRef bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_j1(input)), t);
+}
+
+TensorRef bessel_j0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j0(in[0]));
+}
+
+void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j0(const Storage& input) { return kernels::elementwise(kBesselJ0Spec, loops[kBesselJ0], {&input}); }
+TensorRef bessel_j0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j0_batched(input);
+  TensorRef out = wiring::wrap(bessel_j0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ0Backward>();
+    BesselJ0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_j1(Tensor input) -> Tensor out
+//   out = bessel_j1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ1Spec{&BesselJ1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ1VjpInputSpec{&BesselJ1Backward::schema_v1, 2};
+
+TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), g);
+}
+
+TensorRef bessel_j1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), t);
+}
+
+TensorRef bessel_j1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j1(in[0]));
+}
+
+void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j1(const Storage& input) { return kernels::elementwise(kBesselJ1Spec, loops[kBesselJ1], {&input}); }
+TensorRef bessel_j1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j1_batched(input);
+  TensorRef out = wiring::wrap(bessel_j1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ1Backward>();
+    BesselJ1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y0(Tensor input) -> Tensor out
+//   out = bessel_y0(input)
+//   d input = -bessel_y1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY0Spec{&BesselY0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY0VjpInputSpec{&BesselY0Backward::schema_v1, 2};
+
+TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_y1(input)), g);
+}
+
+TensorRef bessel_y0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_y1(input)), t);
+}
+
+TensorRef bessel_y0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y0(in[0]));
+}
+
+void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y0(const Storage& input) { return kernels::elementwise(kBesselY0Spec, loops[kBesselY0], {&input}); }
+TensorRef bessel_y0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y0_batched(input);
+  TensorRef out = wiring::wrap(bessel_y0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY0Backward>();
+    BesselY0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y1(Tensor input) -> Tensor out
+//   out = bessel_y1(input)
+//   d input = bessel_y0(input) - bessel_y1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY1Spec{&BesselY1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY1VjpInputSpec{&BesselY1Backward::schema_v1, 2};
+
+TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
+}
+
+TensorRef bessel_y1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), t);
+}
+
+TensorRef bessel_y1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y1(in[0]));
+}
+
+void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y1(const Storage& input) { return kernels::elementwise(kBesselY1Spec, loops[kBesselY1], {&input}); }
+TensorRef bessel_y1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y1_batched(input);
+  TensorRef out = wiring::wrap(bessel_y1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY1Backward>();
+    BesselY1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1974,6 +2346,73 @@ GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// erfcx(Tensor input) -> Tensor out
+//   out = erfcx(input)
+//   d input = 2 * input * erfcx(input) - 1.1283791670955126
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
+
+TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
+}
+
+TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
+}
+
+TensorRef erfcx_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfcx(in[0]));
+}
+
+void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
+TensorRef erfcx(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfcx_batched(input);
+  TensorRef out = wiring::wrap(erfcx(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcxBackward>();
+    ErfcxBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfcx_set_tangent(out, input); });
+  return out;
+}
+GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // erfinv(Tensor input) -> Tensor out
 //   out = erfinv(input)
 //   d input = 0.886226925452758 * exp(out**2)
@@ -2190,7 +2629,7 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), g);
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
 TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
@@ -2282,1226 +2721,6 @@ GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// expm1(Tensor input) -> Tensor out
-//   out = expm1(input)
-//   d input = out + 1
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
-
-TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
-}
-
-TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-TensorRef expm1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::expm1(in[0]));
-}
-
-TensorRef expm1__batched(const TensorRef& input) {
-  const batch::InPlace in(Expm1Backward::schema_v1, {&input});
-  ops::expm1_(in[0]);
-  return input;
-}
-
-void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
-TensorRef expm1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return expm1_batched(input);
-  TensorRef out = wiring::wrap(expm1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
-  return out;
-}
-TensorRef expm1_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return expm1__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = expm1(input);
-  Ref<Expm1Backward> node;
-  if (record) {
-    node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
-  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
-  }
-  return out_;
-}
-GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// floor(Tensor input) -> Tensor out
-//   out = floor(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
-
-TensorRef floor_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::floor(in[0]));
-}
-
-TensorRef floor__batched(const TensorRef& input) {
-  const batch::InPlace in(FloorBackward::schema_v1, {&input});
-  ops::floor_(in[0]);
-  return input;
-}
-
-void floor_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
-TensorRef floor(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return floor_batched(input);
-  TensorRef out = wiring::wrap(floor(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<FloorBackward>();
-    FloorBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
-  return out;
-}
-TensorRef floor_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return floor__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = floor(input);
-  Ref<FloorBackward> node;
-  if (record) {
-    node = make_node<FloorBackward>();
-    FloorBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
-  wiring::check_out(FloorBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFloorSpec, loops[kFloor], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FloorBackward::schema_v1, out_, floor(input->storage()));
-  }
-  return out_;
-}
-GradVec FloorBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// frac(Tensor input) -> Tensor out
-//   out = frac(input)
-//   d input = 1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
-
-TensorRef frac_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::frac(in[0]));
-}
-
-TensorRef frac__batched(const TensorRef& input) {
-  const batch::InPlace in(FracBackward::schema_v1, {&input});
-  ops::frac_(in[0]);
-  return input;
-}
-
-void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
-TensorRef frac(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return frac_batched(input);
-  TensorRef out = wiring::wrap(frac(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<FracBackward>();
-    FracBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
-  return out;
-}
-TensorRef frac_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return frac__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = frac(input);
-  Ref<FracBackward> node;
-  if (record) {
-    node = make_node<FracBackward>();
-    FracBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
-  wiring::check_out(FracBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFracSpec, loops[kFrac], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FracBackward::schema_v1, out_, frac(input->storage()));
-  }
-  return out_;
-}
-GradVec FracBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// gelu_erf(Tensor input) -> Tensor out
-//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
-//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
-
-TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
-}
-
-TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_erf_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::gelu_erf(in[0]));
-}
-
-void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage gelu_erf(const Storage& input) {
-  check_dtype(GeluErfBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
-}
-TensorRef gelu_erf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return gelu_erf_batched(input);
-  TensorRef out = wiring::wrap(gelu_erf(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<GeluErfBackward>();
-    GeluErfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
-  return out;
-}
-GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// gelu_tanh(Tensor input) -> Tensor out
-//   out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
-//   d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
-
-TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), g);
-}
-
-TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_tanh_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::gelu_tanh(in[0]));
-}
-
-void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage gelu_tanh(const Storage& input) {
-  check_dtype(GeluTanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
-}
-TensorRef gelu_tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return gelu_tanh_batched(input);
-  TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<GeluTanhBackward>();
-    GeluTanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
-  return out;
-}
-GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input >= -lambd and input <= lambd, 0, input)
-//   d input = where(input >= -lambd and input <= lambd, 0, 1)
-//   saves: input, lambd
-
-namespace {
-constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
-constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
-
-TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
-}
-
-TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardshrink(in[0], lambd));
-}
-
-void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardshrink(const Storage& input, double lambd) {
-  return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
-}
-TensorRef hardshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardshrink_batched(input, lambd);
-  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
-  if (wiring::records(input)) {
-    auto node = make_node<HardshrinkBackward>();
-    HardshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.lambd_ = lambd;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
-  return out;
-}
-GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardsigmoid(Tensor input) -> Tensor out
-//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
-
-TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
-}
-
-TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
-}
-
-TensorRef hardsigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardsigmoid(in[0]));
-}
-
-TensorRef hardsigmoid__batched(const TensorRef& input) {
-  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
-  ops::hardsigmoid_(in[0]);
-  return input;
-}
-
-void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardsigmoid(const Storage& input) {
-  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
-}
-TensorRef hardsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardsigmoid_batched(input);
-  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardsigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardsigmoid__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardsigmoid(input);
-  Ref<HardsigmoidBackward> node;
-  if (record) {
-    node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardswish(Tensor input) -> Tensor out
-//   out = input * clamp(input + 3, 0, 6) / 6
-//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
-
-TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
-}
-
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-TensorRef hardswish_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardswish(in[0]));
-}
-
-TensorRef hardswish__batched(const TensorRef& input) {
-  const batch::InPlace in(HardswishBackward::schema_v1, {&input});
-  ops::hardswish_(in[0]);
-  return input;
-}
-
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardswish(const Storage& input) {
-  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
-}
-TensorRef hardswish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardswish_batched(input);
-  TensorRef out = wiring::wrap(hardswish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardswish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardswish__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardswish(input);
-  Ref<HardswishBackward> node;
-  if (record) {
-    node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
-//   saves: input, min_val, max_val
-
-namespace {
-constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
-
-TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardtanh(in[0], min_val, max_val));
-}
-
-TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
-  const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
-  ops::hardtanh_(in[0], min_val, max_val);
-  return input;
-}
-
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardtanh(const Storage& input, double min_val, double max_val) {
-  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
-}
-TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardtanh_batched(input, min_val, max_val);
-  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
-  if (wiring::records(input)) {
-    auto node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
-  return out;
-}
-TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardtanh__batched(input, min_val, max_val);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardtanh(input, min_val, max_val);
-  Ref<HardtanhBackward> node;
-  if (record) {
-    node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
-        max_val_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0(Tensor input) -> Tensor out
-//   out = i0(input)
-//   d input = i1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
-
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-TensorRef i0_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i0(in[0]));
-}
-
-TensorRef i0__batched(const TensorRef& input) {
-  const batch::InPlace in(I0Backward::schema_v1, {&input});
-  ops::i0_(in[0]);
-  return input;
-}
-
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
-TensorRef i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0_batched(input);
-  TensorRef out = wiring::wrap(i0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
-  return out;
-}
-TensorRef i0_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = i0(input);
-  Ref<I0Backward> node;
-  if (record) {
-    node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
-  wiring::check_out(I0Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
-  }
-  return out_;
-}
-GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0e(Tensor input) -> Tensor out
-//   out = i0e(input)
-//   d input = i1e(input) - sgn(input) * i0e(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
-
-TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
-}
-
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-TensorRef i0e_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i0e(in[0]));
-}
-
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
-TensorRef i0e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0e_batched(input);
-  TensorRef out = wiring::wrap(i0e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0eBackward>();
-    I0eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
-  return out;
-}
-GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
-
-TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef i1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i1(in[0]));
-}
-
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
-TensorRef i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i1_batched(input);
-  TensorRef out = wiring::wrap(i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1Backward>();
-    I1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
-  return out;
-}
-GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1e(Tensor input) -> Tensor out
-//   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
-
-TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
-}
-
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-TensorRef i1e_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i1e(in[0]));
-}
-
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
-TensorRef i1e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i1e_batched(input);
-  TensorRef out = wiring::wrap(i1e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1eBackward>();
-    I1eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
-  return out;
-}
-GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-//   out = where(input > 0, input, negative_slope * input)
-//   d input = where(input > 0, 1, negative_slope)
-//   saves: input, negative_slope
-
-namespace {
-constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
-
-TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
-}
-
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::leaky_relu(in[0], negative_slope));
-}
-
-TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
-  const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
-  ops::leaky_relu_(in[0], negative_slope);
-  return input;
-}
-
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage leaky_relu(const Storage& input, double negative_slope) {
-  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
-}
-TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return leaky_relu_batched(input, negative_slope);
-  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
-  if (wiring::records(input)) {
-    auto node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
-  return out;
-}
-TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return leaky_relu__batched(input, negative_slope);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = leaky_relu(input, negative_slope);
-  Ref<LeakyReluBackward> node;
-  if (record) {
-    node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
-        {negative_slope_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -122,6 +123,17 @@ TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scala
 
 TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
 
+TensorRef neg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::neg(in[0]));
+}
+
+TensorRef neg__batched(const TensorRef& input) {
+  const batch::InPlace in(NegBackward::schema_v1, {&input});
+  ops::neg_(in[0]);
+  return input;
+}
+
 void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -132,6 +144,8 @@ void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
 TensorRef neg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg_batched(input);
   TensorRef out = wiring::wrap(neg(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<NegBackward>();
@@ -145,6 +159,8 @@ TensorRef neg(const TensorRef& input) {
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef dual;
@@ -163,6 +179,8 @@ TensorRef neg_(const TensorRef& input) {
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
   wiring::check_out(NegBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -207,6 +225,11 @@ TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order,
   return strong_mul(polygamma(order + std::int64_t(1), input), t);
 }
 
+TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::polygamma_of(in[0], order));
+}
+
 void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -219,6 +242,8 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
   return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
 }
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return polygamma_of_batched(input, order);
   TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
   if (wiring::records(input)) {
     auto node = make_node<PolygammaOfBackward>();
@@ -264,6 +289,17 @@ TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(S
 
 TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
 
+TensorRef rad2deg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rad2deg(in[0]));
+}
+
+TensorRef rad2deg__batched(const TensorRef& input) {
+  const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
+  ops::rad2deg_(in[0]);
+  return input;
+}
+
 void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -274,6 +310,8 @@ void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
 TensorRef rad2deg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg_batched(input);
   TensorRef out = wiring::wrap(rad2deg(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Rad2degBackward>();
@@ -287,6 +325,8 @@ TensorRef rad2deg(const TensorRef& input) {
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef dual;
@@ -305,6 +345,8 @@ TensorRef rad2deg_(const TensorRef& input) {
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
   wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -348,6 +390,17 @@ TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
 
 TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
 
+TensorRef reciprocal_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::reciprocal(in[0]));
+}
+
+TensorRef reciprocal__batched(const TensorRef& input) {
+  const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
+  ops::reciprocal_(in[0]);
+  return input;
+}
+
 void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -358,6 +411,8 @@ void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
 TensorRef reciprocal(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal_batched(input);
   TensorRef out = wiring::wrap(reciprocal(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ReciprocalBackward>();
@@ -372,6 +427,8 @@ TensorRef reciprocal(const TensorRef& input) {
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef dual;
@@ -391,6 +448,8 @@ TensorRef reciprocal_(const TensorRef& input) {
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
   wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -438,6 +497,17 @@ TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef relu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu(in[0]));
+}
+
+TensorRef relu__batched(const TensorRef& input) {
+  const batch::InPlace in(ReluBackward::schema_v1, {&input});
+  ops::relu_(in[0]);
+  return input;
+}
+
 void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -448,6 +518,8 @@ void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
 TensorRef relu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu_batched(input);
   TensorRef out = wiring::wrap(relu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ReluBackward>();
@@ -462,6 +534,8 @@ TensorRef relu(const TensorRef& input) {
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -519,6 +593,17 @@ TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
 }
 
+TensorRef relu6_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu6(in[0]));
+}
+
+TensorRef relu6__batched(const TensorRef& input) {
+  const batch::InPlace in(Relu6Backward::schema_v1, {&input});
+  ops::relu6_(in[0]);
+  return input;
+}
+
 void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -529,6 +614,8 @@ void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
 TensorRef relu6(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu6_batched(input);
   TensorRef out = wiring::wrap(relu6(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Relu6Backward>();
@@ -543,6 +630,8 @@ TensorRef relu6(const TensorRef& input) {
   return out;
 }
 TensorRef relu6_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu6__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Relu6Backward::schema_v1, input, record);
   TensorRef dual;
@@ -587,6 +676,17 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
 
+TensorRef round_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round(in[0]));
+}
+
+TensorRef round__batched(const TensorRef& input) {
+  const batch::InPlace in(RoundBackward::schema_v1, {&input});
+  ops::round_(in[0]);
+  return input;
+}
+
 void round_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -595,6 +695,8 @@ void round_set_tangent(const TensorRef& out) {
 
 Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
 TensorRef round(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round_batched(input);
   TensorRef out = wiring::wrap(round(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<RoundBackward>();
@@ -608,6 +710,8 @@ TensorRef round(const TensorRef& input) {
   return out;
 }
 TensorRef round_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef dual;
@@ -626,6 +730,8 @@ TensorRef round_(const TensorRef& input) {
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
   wiring::check_out(RoundBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -665,6 +771,17 @@ TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
 }
 
+TensorRef rsqrt_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rsqrt(in[0]));
+}
+
+TensorRef rsqrt__batched(const TensorRef& input) {
+  const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
+  ops::rsqrt_(in[0]);
+  return input;
+}
+
 void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -675,6 +792,8 @@ void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
 TensorRef rsqrt(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt_batched(input);
   TensorRef out = wiring::wrap(rsqrt(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<RsqrtBackward>();
@@ -689,6 +808,8 @@ TensorRef rsqrt(const TensorRef& input) {
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef dual;
@@ -708,6 +829,8 @@ TensorRef rsqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
   wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -753,6 +876,11 @@ TensorRef scaled_modified_bessel_k0_tangent_input(const TensorRef& input, const 
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), t);
 }
 
+TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::scaled_modified_bessel_k0(in[0]));
+}
+
 void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -765,6 +893,8 @@ Storage scaled_modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK0Spec, loops[kScaledModifiedBesselK0], {&input});
 }
 TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return scaled_modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ScaledModifiedBesselK0Backward>();
@@ -815,6 +945,11 @@ TensorRef scaled_modified_bessel_k1_tangent_input(const TensorRef& input, const 
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), t);
 }
 
+TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::scaled_modified_bessel_k1(in[0]));
+}
+
 void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -827,6 +962,8 @@ Storage scaled_modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK1Spec, loops[kScaledModifiedBesselK1], {&input});
 }
 TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return scaled_modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ScaledModifiedBesselK1Backward>();
@@ -879,6 +1016,17 @@ TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
       t);
 }
 
+TensorRef selu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::selu(in[0]));
+}
+
+TensorRef selu__batched(const TensorRef& input) {
+  const batch::InPlace in(SeluBackward::schema_v1, {&input});
+  ops::selu_(in[0]);
+  return input;
+}
+
 void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -892,6 +1040,8 @@ Storage selu(const Storage& input) {
   return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
 }
 TensorRef selu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return selu_batched(input);
   TensorRef out = wiring::wrap(selu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SeluBackward>();
@@ -906,6 +1056,8 @@ TensorRef selu(const TensorRef& input) {
   return out;
 }
 TensorRef selu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return selu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SeluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -955,6 +1107,17 @@ V sgn_vjp_input(const V& g, const V& input, const V& out) {
   return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
 }
 
+TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
+}
+
 void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -969,6 +1132,8 @@ void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
 TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn_batched(input);
   TensorRef out = wiring::wrap(sgn(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SgnBackward>();
@@ -984,6 +1149,8 @@ TensorRef sgn(const TensorRef& input) {
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1004,6 +1171,8 @@ TensorRef sgn_(const TensorRef& input) {
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
   wiring::check_out(SgnBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1041,11 +1210,22 @@ constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
 TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), g);
+  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
 TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
+}
+
+TensorRef sigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sigmoid(in[0]));
+}
+
+TensorRef sigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
+  ops::sigmoid_(in[0]);
+  return input;
 }
 
 void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -1058,6 +1238,8 @@ void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
 TensorRef sigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid_batched(input);
   TensorRef out = wiring::wrap(sigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SigmoidBackward>();
@@ -1072,6 +1254,8 @@ TensorRef sigmoid(const TensorRef& input) {
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1091,6 +1275,8 @@ TensorRef sigmoid_(const TensorRef& input) {
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
   wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1127,6 +1313,17 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 namespace {
 constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
 
+TensorRef sign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sign(in[0]));
+}
+
+TensorRef sign__batched(const TensorRef& input) {
+  const batch::InPlace in(SignBackward::schema_v1, {&input});
+  ops::sign_(in[0]);
+  return input;
+}
+
 void sign_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1135,6 +1332,8 @@ void sign_set_tangent(const TensorRef& out) {
 
 Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
 TensorRef sign(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign_batched(input);
   TensorRef out = wiring::wrap(sign(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SignBackward>();
@@ -1148,6 +1347,8 @@ TensorRef sign(const TensorRef& input) {
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1166,6 +1367,8 @@ TensorRef sign_(const TensorRef& input) {
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
   wiring::check_out(SignBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1197,13 +1400,24 @@ constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
 TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), g);
+  return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
 
 TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
       sigmoid(input), Scalar(1))), input), Scalar(1)), t);
+}
+
+TensorRef silu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::silu(in[0]));
+}
+
+TensorRef silu__batched(const TensorRef& input) {
+  const batch::InPlace in(SiluBackward::schema_v1, {&input});
+  ops::silu_(in[0]);
+  return input;
 }
 
 void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -1215,10 +1429,12 @@ void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
 }  // namespace
 
 Storage silu(const Storage& input) {
-  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return silu_batched(input);
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SiluBackward>();
@@ -1233,6 +1449,8 @@ TensorRef silu(const TensorRef& input) {
   return out;
 }
 TensorRef silu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return silu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SiluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1282,6 +1500,17 @@ TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
 
+TensorRef sin_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sin(in[0]));
+}
+
+TensorRef sin__batched(const TensorRef& input) {
+  const batch::InPlace in(SinBackward::schema_v1, {&input});
+  ops::sin_(in[0]);
+  return input;
+}
+
 void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1292,6 +1521,8 @@ void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
 TensorRef sin(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sin_batched(input);
   TensorRef out = wiring::wrap(sin(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SinBackward>();
@@ -1306,6 +1537,8 @@ TensorRef sin(const TensorRef& input) {
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1325,6 +1558,8 @@ TensorRef sin_(const TensorRef& input) {
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SinBackward::schema_v1, out_, sin(input));
   wiring::check_out(SinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SinBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1390,6 +1625,17 @@ TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
       div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
 }
 
+TensorRef sinc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sinc(in[0]));
+}
+
+TensorRef sinc__batched(const TensorRef& input) {
+  const batch::InPlace in(SincBackward::schema_v1, {&input});
+  ops::sinc_(in[0]);
+  return input;
+}
+
 void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1400,6 +1646,8 @@ void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
 TensorRef sinc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinc_batched(input);
   TensorRef out = wiring::wrap(sinc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SincBackward>();
@@ -1414,6 +1662,8 @@ TensorRef sinc(const TensorRef& input) {
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1433,6 +1683,8 @@ TensorRef sinc_(const TensorRef& input) {
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SincBackward::schema_v1, out_, sinc(input));
   wiring::check_out(SincBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SincBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1474,6 +1726,17 @@ TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return st
 
 TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
 
+TensorRef sinh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sinh(in[0]));
+}
+
+TensorRef sinh__batched(const TensorRef& input) {
+  const batch::InPlace in(SinhBackward::schema_v1, {&input});
+  ops::sinh_(in[0]);
+  return input;
+}
+
 void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1484,6 +1747,8 @@ void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
 TensorRef sinh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinh_batched(input);
   TensorRef out = wiring::wrap(sinh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SinhBackward>();
@@ -1498,6 +1763,8 @@ TensorRef sinh(const TensorRef& input) {
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1517,6 +1784,8 @@ TensorRef sinh_(const TensorRef& input) {
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SinhBackward::schema_v1, out_, sinh(input));
   wiring::check_out(SinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SinhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1564,6 +1833,11 @@ TensorRef softplus_tangent_input(const TensorRef& input, double beta, double thr
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
 }
 
+TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softplus(in[0], beta, threshold));
+}
+
 void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1577,6 +1851,8 @@ Storage softplus(const Storage& input, double beta, double threshold) {
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softplus_batched(input, beta, threshold);
   TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
   if (wiring::records(input)) {
     auto node = make_node<SoftplusBackward>();
@@ -1631,6 +1907,11 @@ TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const T
       number<TensorRef>(Scalar(std::int64_t(0))))), t);
 }
 
+TensorRef softshrink_batched(const TensorRef& input, double lambd) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softshrink(in[0], lambd));
+}
+
 void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1644,6 +1925,8 @@ Storage softshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
 }
 TensorRef softshrink(const TensorRef& input, double lambd) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
   if (wiring::records(input)) {
     auto node = make_node<SoftshrinkBackward>();
@@ -1697,6 +1980,11 @@ TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
       abs(input), Scalar(1)))), Scalar(1)), t);
 }
 
+TensorRef softsign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softsign(in[0]));
+}
+
 void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1710,6 +1998,8 @@ Storage softsign(const Storage& input) {
   return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
 }
 TensorRef softsign(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softsign_batched(input);
   TensorRef out = wiring::wrap(softsign(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SoftsignBackward>();
@@ -1768,6 +2058,11 @@ TensorRef spherical_bessel_j0_tangent_input(const TensorRef& input, const Tensor
       Scalar(1)), input)), t);
 }
 
+TensorRef spherical_bessel_j0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::spherical_bessel_j0(in[0]));
+}
+
 void spherical_bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1780,6 +2075,8 @@ Storage spherical_bessel_j0(const Storage& input) {
   return kernels::elementwise(kSphericalBesselJ0Spec, loops[kSphericalBesselJ0], {&input});
 }
 TensorRef spherical_bessel_j0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return spherical_bessel_j0_batched(input);
   TensorRef out = wiring::wrap(spherical_bessel_j0(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SphericalBesselJ0Backward>();
@@ -1828,6 +2125,17 @@ TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
 }
 
+TensorRef sqrt_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sqrt(in[0]));
+}
+
+TensorRef sqrt__batched(const TensorRef& input) {
+  const batch::InPlace in(SqrtBackward::schema_v1, {&input});
+  ops::sqrt_(in[0]);
+  return input;
+}
+
 void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1838,6 +2146,8 @@ void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
 TensorRef sqrt(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sqrt_batched(input);
   TensorRef out = wiring::wrap(sqrt(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SqrtBackward>();
@@ -1852,6 +2162,8 @@ TensorRef sqrt(const TensorRef& input) {
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1871,6 +2183,8 @@ TensorRef sqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SqrtBackward::schema_v1, out_, sqrt(input));
   wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SqrtBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1916,6 +2230,17 @@ TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
 }
 
+TensorRef square_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::square(in[0]));
+}
+
+TensorRef square__batched(const TensorRef& input) {
+  const batch::InPlace in(SquareBackward::schema_v1, {&input});
+  ops::square_(in[0]);
+  return input;
+}
+
 void square_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1926,6 +2251,8 @@ void square_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
 TensorRef square(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return square_batched(input);
   TensorRef out = wiring::wrap(square(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SquareBackward>();
@@ -1940,6 +2267,8 @@ TensorRef square(const TensorRef& input) {
   return out;
 }
 TensorRef square_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return square__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1959,6 +2288,8 @@ TensorRef square_(const TensorRef& input) {
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
   wiring::check_out(SquareBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2004,6 +2335,17 @@ TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
 }
 
+TensorRef tan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tan(in[0]));
+}
+
+TensorRef tan__batched(const TensorRef& input) {
+  const batch::InPlace in(TanBackward::schema_v1, {&input});
+  ops::tan_(in[0]);
+  return input;
+}
+
 void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2014,6 +2356,8 @@ void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
 TensorRef tan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tan_batched(input);
   TensorRef out = wiring::wrap(tan(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanBackward>();
@@ -2028,6 +2372,8 @@ TensorRef tan(const TensorRef& input) {
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2047,6 +2393,8 @@ TensorRef tan_(const TensorRef& input) {
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TanBackward::schema_v1, out_, tan(input));
   wiring::check_out(TanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TanBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2092,6 +2440,17 @@ TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
 }
 
+TensorRef tanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tanh(in[0]));
+}
+
+TensorRef tanh__batched(const TensorRef& input) {
+  const batch::InPlace in(TanhBackward::schema_v1, {&input});
+  ops::tanh_(in[0]);
+  return input;
+}
+
 void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2102,6 +2461,8 @@ void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
 TensorRef tanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanh_batched(input);
   TensorRef out = wiring::wrap(tanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanhBackward>();
@@ -2116,6 +2477,8 @@ TensorRef tanh(const TensorRef& input) {
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2135,6 +2498,8 @@ TensorRef tanh_(const TensorRef& input) {
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TanhBackward::schema_v1, out_, tanh(input));
   wiring::check_out(TanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TanhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2173,11 +2538,16 @@ constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
 TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(square(tanh(input)), g);
+  return strong_mul(conj_of(square(tanh(input))), g);
 }
 
 TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(square(tanh(input)), t);
+}
+
+TensorRef tanhshrink_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tanhshrink(in[0]));
 }
 
 void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -2189,10 +2559,12 @@ void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
 }  // namespace
 
 Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
 }
 TensorRef tanhshrink(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanhshrink_batched(input);
   TensorRef out = wiring::wrap(tanhshrink(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanhshrinkBackward>();
@@ -2243,6 +2615,17 @@ TensorRef threshold_tangent_input(const TensorRef& input, double threshold, cons
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::threshold(in[0], threshold, value));
+}
+
+TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
+  const batch::InPlace in(ThresholdBackward::schema_v1, {&input});
+  ops::threshold_(in[0], threshold, value);
+  return input;
+}
+
 void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2252,10 +2635,11 @@ void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double 
 }  // namespace
 
 Storage threshold(const Storage& input, double threshold, double value) {
-  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
   if (wiring::records(input)) {
     auto node = make_node<ThresholdBackward>();
@@ -2271,6 +2655,8 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
   return out;
 }
 TensorRef threshold_(const TensorRef& input, double threshold, double value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return threshold__batched(input, threshold, value);
   const bool record = wiring::records(input);
   wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2317,6 +2703,17 @@ GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_
 namespace {
 constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
 
+TensorRef trunc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::trunc(in[0]));
+}
+
+TensorRef trunc__batched(const TensorRef& input) {
+  const batch::InPlace in(TruncBackward::schema_v1, {&input});
+  ops::trunc_(in[0]);
+  return input;
+}
+
 void trunc_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -2325,6 +2722,8 @@ void trunc_set_tangent(const TensorRef& out) {
 
 Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
 TensorRef trunc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return trunc_batched(input);
   TensorRef out = wiring::wrap(trunc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TruncBackward>();
@@ -2338,6 +2737,8 @@ TensorRef trunc(const TensorRef& input) {
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return trunc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2356,6 +2757,8 @@ TensorRef trunc_(const TensorRef& input) {
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TruncBackward::schema_v1, out_, trunc(input));
   wiring::check_out(TruncBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TruncBackward::schema_v1.name, operands) == out_->sizes()) {
