@@ -177,10 +177,12 @@ struct Grid {
 Grid grid_for(int64_t m, int64_t n, int64_t k) {
   const double flops = 2.0 * double(m) * double(n) * double(k);
   const int threads = num_threads();
-  if (threads == 1 || flops < 1e6) return {1, 1};
+  // A product of seconds is cut so that the user can end it in between.
+  const int64_t stops = int64_t(flops / 1.5e10);
+  if ((threads == 1 && stops < 2) || flops < 1e6) return {1, 1};
   // Two pieces a thread absorb a busy neighbour where a piece is large enough to repack its operands for.
-  const int64_t parts =
-      std::min<int64_t>(flops > 2e8 ? threads * 2 : threads, std::max<int64_t>(2, int64_t(flops / 5e5)));
+  const int64_t parts = std::max(
+      stops, std::min<int64_t>(flops > 2e8 ? threads * 2 : threads, std::max<int64_t>(2, int64_t(flops / 5e5))));
   const int64_t max_rows = std::max<int64_t>(1, m / 8), max_cols = std::max<int64_t>(1, n / 16);
   Grid best{1, 1};
   double cost = 1e300;
