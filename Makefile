@@ -77,7 +77,7 @@ format:  ## format C++ and fix what ruff can
 	@ruff check --fix .
 
 # ---- check -----------------------------------------------------------------------------------------------------------
-.PHONY: lint test pytest test-cpp test-all sanitize mutants
+.PHONY: lint test pytest test-cpp test-all sanitize mutants source-check
 lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includes and imports
 	ruff check --no-cache .
 	@$(PY) tools/dev_site.py build/lint/site
@@ -110,7 +110,10 @@ sanitize: deps  ## build under ASan and UBSan and run the tests there
 mutants: deps  ## build with every formula mutated (SEED=...): each op's own tests must fail
 	@$(LOCK) $(PY) tools/mutants.py --seed $(SEED)
 
-test-all: test test-cpp sanitize mutants  ## every check there is; takes long
+source-check: deps  ## build a copy without explicit derivatives, with a renamed and a new entry: all must follow
+	@$(LOCK) $(PY) tools/source_check.py
+
+test-all: test test-cpp sanitize mutants source-check  ## every check there is; takes long
 
 # ---- use -------------------------------------------------------------------------------------------------------------
 .PHONY: demo bench docs wheel clean

@@ -3,10 +3,23 @@
 install(TARGETS _C LIBRARY DESTINATION tensorplay)
 install(TARGETS tensorplay LIBRARY DESTINATION tensorplay/lib)
 install(PROGRAMS ${TP_OPENBLAS_LIBRARY} DESTINATION tensorplay/lib)
+if(CMAKE_STRIP)
+  # Symbols that no linker needs: 0.9 MB.
+  install(CODE "execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/tensorplay/lib/${TP_OPENBLAS_NAME}\" ERROR_QUIET)")
+endif()
 
-foreach(room core kernels autograd ops)
+foreach(room core kernels autograd ops transforms)
   install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(FILES csrc/python/args.h csrc/python/objects.h csrc/python/op_library.h DESTINATION tensorplay/include/python)
 install(DIRECTORY generated/cpp/ops DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY generated/stubs/ DESTINATION tensorplay FILES_MATCHING PATTERN "*.pyi")
 install(FILES ops.yaml DESTINATION tensorplay/codegen)
+# The model of those ops, read once here so that a first define_op need not; without it, it is made where it is used.
+install(CODE "execute_process(
+  COMMAND \"${Python_EXECUTABLE}\" -c \"from pathlib import Path; from codegen.base import ship; ship(Path('${CMAKE_BINARY_DIR}/installed/model.pickle'))\"
+  WORKING_DIRECTORY \"${CMAKE_CURRENT_SOURCE_DIR}\" RESULT_VARIABLE failed ERROR_QUIET)
+  if(NOT failed)
+    file(INSTALL \"${CMAKE_BINARY_DIR}/installed/model.pickle\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/tensorplay/codegen\")
+  endif()")

@@ -92,6 +92,10 @@ class ElementwiseCheck:
             if d.kind is Diff.ZERO and self.o.inlined is not None:
                 self.zero(name, d)
         try:
+            self.turned()
+        except Unavailable as ex:
+            self.skip(f"complex derivatives: {ex}")
+        try:
             self.special()
             self.kinks()
         except Unavailable as ex:
@@ -306,6 +310,48 @@ class ElementwiseCheck:
                     f"'{name}' is under zero, but its derivative is {F.to_text(truth)} (at {point(env, i)})",
                 )
                 return
+
+    # ---- complex numbers ----
+
+    def turned(self) -> None:
+        """A partial serves complex numbers only where the slope is the same in every direction (holomorphic)."""
+        takes_complex = "c128" in self.e.dtypes if self.e.dtypes else True
+        if not takes_complex or "vjp" in self.e.keys or self.o.inlined is None or self.o.expr is None:
+            return
+        env = next(iter(self.envs()))
+        rng = rng_for(self.e.op + "/complex")
+        for name, d in self.o.deriv.items():
+            if d.formula is None or not isinstance(env.get(name), np.ndarray) or env[name].dtype.kind != "f":
+                continue
+            slope = self.inlined(d.formula.node)
+            z = env[name] + 1j * rng.uniform(0.1, 0.5, env[name].shape)
+            for direction in (1, 1j):
+                try:
+                    with np.errstate(all="ignore"):
+                        value, ahead, behind = (
+                            np.asarray(self.evaluate(self.o.inlined, {**env, name: z + step * direction}))
+                            for step in (0, 1e-5, -1e-5)
+                        )
+                        got = np.asarray(self.evaluate(slope, {**env, name: z, self.result: value})) * direction
+                except (TypeError, ValueError):
+                    return  # NumPy has no complex form of it
+                if not np.iscomplexobj(value):
+                    got = np.real(got)  # a real result moves by the real part (abs)
+                want = (ahead - behind) / 2e-5
+                got, want = np.broadcast_arrays(got, want)
+                finite = np.isfinite(got) & np.isfinite(want)
+                off = finite & (np.abs(got - want) > 1e-4 * np.maximum(1, np.abs(want)))
+                # Here and there a difference spans a branch cut.
+                if off.sum() > 0.3 * max(finite.sum(), 1):
+                    loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc
+                    i = int(np.argmax(off.ravel()))
+                    text = f"the derivative by '{name}' fails for complex numbers (at {name}={z.ravel()[i]:.6g})"
+                    hint = "give its vjp, or leave complex out of dtypes"
+                    self.fault("E310", loc, text, hint, [(self.o.expr.loc, "expr"), *self.dtype_notes()])
+                    return
+
+    def dtype_notes(self) -> list[tuple[Loc, str]]:
+        return [(self.e.keys["dtypes"], "the dtypes")] if "dtypes" in self.e.keys else []
 
     # ---- singular points ----
 

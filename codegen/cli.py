@@ -1,4 +1,4 @@
-"""The command line: write check explain new list mutate fuzz schema. Parses and prints; the work is elsewhere."""
+"""The command line: `--help` lists the commands. Parses and prints; the work is elsewhere."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def _parser() -> argparse.ArgumentParser:
     c = command("explain", explain, "what an entry says and what follows from it")
     c.add_argument("op")
     c.add_argument("--no-code", action="store_true", help="leave the generated C++ out")
+    c.add_argument("--png", metavar="FILE", help="draw value and derivative over the domain instead")
+    for name, text in (
+        ("test", "every check of one op; an op of a file of your own is compiled first"),
+        ("bench", "one elementwise op against the ops it is fused from, and PyTorch if installed"),
+        ("doc", "the reference page of one op"),
+    ):
+        c = command(name, {"test": one, "bench": one, "doc": doc}[name], text)
+        c.add_argument("op")
+        c.set_defaults(command=name)
     c = command("new", new, "write the skeleton of an entry into its family")
     c.add_argument("op")
     c.add_argument("--family", choices=sorted(FAMILIES))
@@ -68,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("--todo", action="store_true", help="derivatives that are missing, with the reason")
     c.add_argument("--handwritten", action="store_true", help="hand-written C++ and Python lines an entry needs")
     c.add_argument("--python", action="store_true", help="public ops written in Python")
+    c.add_argument("--catalogue", metavar="FILE", help="what is short beside a table of names, dtypes and forms")
     c.add_argument("--names", action="store_true", help="names only, one a line")
     c = command("mutate", mutate, "generate from entries that carry one mutation each")
     c.add_argument("--seed", type=int, default=0)
@@ -77,7 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("--seed", type=int, default=0)
     c.add_argument("--count", type=int, default=2000)
     c.add_argument("--verbose", action="store_true", help="print every edit and its outcome")
-    command("schema", schema, "the keys, families and rules of an entry")
+    c = command("pack", pack, "make a project of your own ops that pip installs")
+    c.add_argument("action", choices=("init",))
+    c.add_argument("name", help="of the project; its package has _ for -")
+    c.add_argument("--where", default=".", help="the folder to make it in")
+    command("cmake-dir", cmake_dir, "where find_package(tensorplay) finds tensorplayConfig.cmake")
+    c = command("schema", schema, "the keys, families and rules of an entry")
+    c.add_argument("--json", action="store_true", help="as JSON Schema, for completion in an editor")
     return p
 
 
@@ -163,8 +179,42 @@ def explain(args: argparse.Namespace) -> int:
         hint = did_you_mean(args.op, file.by_name)
         print(f"codegen explain: no op '{args.op}' in {args.ops}. {hint}".rstrip(), file=sys.stderr)
         return 1
+    if args.png:
+        from .plot import Refused as NoPlot
+        from .plot import plot
+
+        try:
+            plot(entry, args.png)
+        except NoPlot as e:
+            print(e, file=sys.stderr)
+            return 1
+        print(args.png)
+        return 0
     print(text_of(file, entry, code=not args.no_code), end="")
     return 0
+
+
+def doc(args: argparse.Namespace) -> int:
+    from .plan_docs import page
+    from .render import page_text
+
+    file, diags, _ = pipeline.checked(args.ops, numeric=False)
+    entry = file.get(args.op)
+    if entry is None:
+        if diags:
+            return _fail(diags)
+        print(f"codegen doc: no op '{args.op}' in {args.ops}. {did_you_mean(args.op, file.by_name)}", file=sys.stderr)
+        return 1
+    print(page_text(page(entry)), end="")
+    return 0
+
+
+def one(args: argparse.Namespace) -> int:
+    """Commands that run an op: in a process of their own, since the generator never imports the library."""
+    import subprocess
+
+    command = [sys.executable, "-m", "tensorplay.testing.one", args.command, args.ops, args.op]
+    return subprocess.run(command).returncode
 
 
 def new(args: argparse.Namespace) -> int:
@@ -197,6 +247,14 @@ def list_(args: argparse.Namespace) -> int:
         return _fail(diags)
     if args.names:
         lines = [e.op for e in file.entries]
+    elif args.catalogue:
+        from . import catalogue
+
+        try:
+            lines = catalogue.report(file, catalogue.read(args.catalogue))
+        except catalogue.CatalogueError as e:
+            print(f"codegen list: {e}", file=sys.stderr)
+            return 1
     elif args.missing:
         lines = listing.missing(file, args.missing)
     elif args.todo:
@@ -239,6 +297,30 @@ def fuzz(args: argparse.Namespace) -> int:
     return Fuzzer(file, args.seed, args.verbose, markers.scan(root) if root else None).run(args.count)
 
 
+def pack(args: argparse.Namespace) -> int:
+    from . import pack as P
+
+    try:
+        written = P.init(args.name, Path(args.where))
+    except P.Refused as e:
+        print(e, file=sys.stderr)
+        return 1
+    print("\n".join(f"wrote   {p}" for p in written))
+    print(f"next: pip install {Path(args.where) / args.name}, then pytest there", file=sys.stderr)
+    return 0
+
+
+def cmake_dir(args: argparse.Namespace) -> int:
+    here = Path(__file__).parent
+    found = next((p for p in (here.parent / "cmake", here.parent / "tensorplay" / "cmake")
+                  if (p / "tensorplayConfig.cmake").is_file()), None)  # fmt: skip
+    if found is None:
+        print("codegen cmake-dir: this generator is not that of an installed tensorplay", file=sys.stderr)
+        return 1
+    print(found)
+    return 0
+
+
 def schema(args: argparse.Namespace) -> int:
     def table(title: str, rows: Mapping[str, str]) -> None:
         width = max(map(len, rows))
@@ -246,6 +328,11 @@ def schema(args: argparse.Namespace) -> int:
         for name, text in rows.items():
             print(f"  {name:{width}}  {text}")
 
+    if args.json:
+        from .schema import json_schema
+
+        print(json.dumps(json_schema(), indent=1))
+        return 0
     print("An entry of ops.yaml; docs/ops_yaml.md says more.")
     table("keys (* required)", {k.name + " *" * k.required: f"{k.value}. {k.doc}" for k in KEYS.values()})
     table("families", {f.name: f.doc for f in FAMILIES.values()})

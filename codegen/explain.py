@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import formula as F
 from .model import Deriv, Diff, Entry, OpFile, Overload
+from .plan_batch import rule_of
 from .resolve import reads_values
 
 
@@ -31,6 +32,7 @@ def _overload(e: Entry, o: Overload) -> list[str]:
         out.append(f"shape       {r.name}: {f.text}")
     if e.elementwise and len([a for a in o.sig.args if a.type.is_tensor]) > 1:
         out.append("shape       operands broadcast; each gradient is summed back to its operand")
+    out += _traffic(o)
     for name, d in o.deriv.items():
         out.append(f"derivative  {_derivative(e, o, name, d)}")
     for arg, per in o.tangent.items():
@@ -39,7 +41,45 @@ def _overload(e: Entry, o: Overload) -> list[str]:
         out.append(f"tangent     {o.tangent_rule}: the op itself on the tangents")
     elif e.elementwise and o.diff_args:
         out.append("tangent     the partials times the tangents")
+    if not e.python:
+        rule = rule_of(e, o)
+        out.append(f"batching    {rule.name}: {rule.words}")
     return out + _saved(o)
+
+
+def _traffic(o: Overload) -> list[str]:
+    """Bytes between memory and processor for one float32 element: as one loop, and as one op after another."""
+    if o.inlined is None:
+        return []
+    tensors = {a.name for a in o.sig.args if a.type.is_tensor}
+    rows = [("forward", o.inlined, len(tensors & {*F.names(o.inlined)}) + 1, 0)]
+    for a in o.diff_args:
+        d = o.deriv[a.name].formula
+        if d is not None:
+            read = (tensors | {r.name for r in o.sig.results}) & {*F.names(d.node)}
+            rows.append((f"grad {a.name}", d.node, len(read) + 2, 12))  # g is read, the gradient written
+    out = []
+    for what, node, fused, extra in rows:
+        names = tensors | {r.name for r in o.sig.results}
+        ops, apart = steps(node, names)
+        apart += extra + (4 if extra and not ops else 0)
+        if ops + bool(extra) > 1:
+            count = ops + bool(extra)
+            text = f"{4 * fused} bytes an element in one loop, {apart} in {count} ops one by one"
+            out.append(f"memory      {what}: {text}")
+    return out
+
+
+def steps(n: F.Node, tensors: set[str]) -> tuple[int, int]:
+    """Ops that compute n one after another, and the bytes they move for an element of float32."""
+    count = moved = 0
+    for x in dict.fromkeys(F.walk(n)):
+        kids = F.children(x)
+        if not kids or not tensors & {*F.names(x)}:
+            continue
+        count += 1
+        moved += 4 * (sum(bool(tensors & {*F.names(k)}) for k in kids) + 1)
+    return count, moved
 
 
 def _derivative(e: Entry, o: Overload, name: str, d: Deriv) -> str:

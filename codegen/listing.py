@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .model import FAMILIES, Diff, Entry, OpFile
+from .plan_batch import rule_of
 
-# Families whose batching rule follows from the family.
-BATCHED = ("unary", "binary", "ternary", "comparison", "logical", "reduction", "scan", "factory", "random")
 _HOMES = (
     *("nn/functional.py", "linalg.py", "fft.py", "special.py", "random.py"),
     *("linalg/__init__.py", "fft/__init__.py", "special/__init__.py", "random/__init__.py", "__init__.py"),
@@ -41,17 +40,14 @@ def missing(file: OpFile, what: str) -> list[str]:
 
 
 def lacks_tangent(e: Entry) -> bool:
-    """A structured op with a gradient formula and no forward-mode rule."""
-    if e.elementwise and "vjp" not in e.keys:
-        return False
-    return any(
-        any(d.kind is Diff.FORMULA for d in o.deriv.values()) and not o.tangent and not o.tangent_rule
-        for o in e.overloads
-    )
+    """An op that raises in forward mode: a derivative is missing. Without a rule of its own a tangent follows from
+    the partials, the composition, or the vjp, which is transposed."""
+    return any(d.kind is Diff.TODO for o in e.overloads for d in o.deriv.values())
 
 
 def lacks_batch(e: Entry) -> bool:
-    return not e.batch and e.family.name not in BATCHED and not e.python and not all(o.compose for o in e.overloads)
+    """A signature that vmap runs once per sample."""
+    return not e.python and any(rule_of(e, o).name == "loop" for o in e.overloads)
 
 
 def todo(file: OpFile) -> list[str]:

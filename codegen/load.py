@@ -36,8 +36,11 @@ def read(path: str, diags: Diagnostics) -> list[Raw]:
 
 def read_string(text: str, diags: Diagnostics) -> list[Raw]:
     root = source.parse(text, diags)
-    if root is None:
-        return []
+    return [] if root is None else read_root(root, diags)
+
+
+def read_root(root: YNode, diags: Diagnostics) -> list[Raw]:
+    """All entries of a document, however it came to be."""
     if not isinstance(root, YMap):
         diags.add("E102", root.loc, "the file is not a mapping", "begin with 'schema: 1' and 'ops:'")
         return []

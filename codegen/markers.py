@@ -6,7 +6,7 @@ Also the parameters of a kernel's declaration, so that a signature and its kerne
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,10 +28,15 @@ class Declared:
 
 def scan(root: Path) -> Declared:
     """Read the markers of every header under root/csrc."""
+    return scan_files(sorted((root / "csrc").rglob("*.h")), root)
+
+
+def scan_files(headers: Iterable[Path], root: Path) -> Declared:
+    """Read the markers of some headers; their names are given relative to root."""
     found: dict[str, dict[str, str]] = {"kernel": {}, "shape": {}, "batch": {}}
     parameters: dict[str, tuple[str, ...]] = {}
     internal = set()
-    for path in sorted((root / "csrc").rglob("*.h")):
+    for path in headers:
         text = path.read_text(encoding="utf-8", errors="replace")
         for m in _MARKER.finditer(text):
             kind, name = m[1], m[2]

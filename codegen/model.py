@@ -55,6 +55,7 @@ class Base(Enum):
     DTYPE = "dtype"
     DEVICE = "device"
     GENERATOR = "generator"
+    ANY = "any"  # of an op written in Python alone: a function, a nested list
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ class _Required:
 
     def __repr__(self) -> str:
         return "REQUIRED"
+
+    def __reduce__(self) -> str:
+        return "REQUIRED"  # there is one, in a model read from a pickle too
 
 
 REQUIRED = _Required()
@@ -253,7 +257,7 @@ PROMOTE = {
     "input": "the dtype of the first tensor argument",
     "given": "the dtype argument decides; without it the default",
 }
-AMP = ("promote", "keep", "force_fp32")
+AMP = ("promote", "keep", "force_fp32", "lower")
 DTYPES = (
     "bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128",
 )  # fmt: skip
@@ -307,6 +311,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("unary", True, doc="elementwise, one tensor"),
         Family("binary", True, doc="elementwise, two tensors, broadcast"),
         Family("ternary", True, doc="elementwise, three tensors, broadcast"),
+        Family("pointwise", True, doc="elementwise, four to twelve tensors, broadcast"),
         Family("comparison", True, True, "elementwise, bool result"),
         Family("logical", True, True, "elementwise, and or not and bits"),
         Family("reduction", doc="dimensions are reduced"),
@@ -356,6 +361,12 @@ class Entry:
     loc: Loc = field(default=NOWHERE, compare=False, repr=False)  # of the op's name
     keys: Mapping[str, Loc] = field(default_factory=dict, compare=False, repr=False)  # key -> where it is written
     end_line: int = field(default=0, compare=False, repr=False)
+    symbol: str = field(default="", compare=False, repr=False)  # stem of its C++ functions; '' : its name
+
+    @property
+    def stem(self) -> str:
+        """What its C++ functions are called: the op's name, unless another library's function has it."""
+        return self.symbol or self.op
 
     @property
     def elementwise(self) -> bool:

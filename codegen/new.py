@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from . import formula as F
+from .base import base_of
 from .check import run as check_numbers
 from .errors import Diagnostics, did_you_mean
 from .model import FAMILIES, OpFile
@@ -43,7 +44,8 @@ def entry(
         text = path.read_text(encoding="utf-8")
     except OSError as e:
         raise Refused(f"codegen new: {ops}: {e.strerror or e}") from None
-    file, diags = load_string(text, ops)
+    base = base_of(ops)
+    file, diags = load_string(text, ops, base=base)
     if diags:
         raise Refused(diags.render())
     family = family or _family_of(expr)
@@ -71,7 +73,7 @@ def _placed(ops: str, text: str, file: OpFile, op: str, family: str, lines: list
     if at >= len(old) and old and old[-1] == "":
         old.pop()
     out = "\n".join([*old[:at], *block, *old[at:]]).rstrip("\n") + "\n"
-    new_file, faults = load_string(out, ops)
+    new_file, faults = load_string(out, ops, base=base_of(ops))
     if not faults:
         scratch = Diagnostics(ops, new_file.source)
         check_numbers(new_file, scratch, only=op)
@@ -139,10 +141,11 @@ def _family_of(expr: str | None) -> str:
     if expr is None:
         return "unary"
     try:
-        n = len({x for x in F.names(F.parse(expr)) if x not in ("pi", "e", "inf", "nan")} & {"input", "other"})
+        names = {x for x in F.names(F.parse(expr)) if x not in ("pi", "e", "inf", "nan")}
     except F.FormulaError:
         return "unary"
-    return "binary" if n == 2 else "unary"
+    n = len(names & {"input", "other"}) or len(names)
+    return {2: "binary", 3: "ternary"}.get(n, "unary")
 
 
 def _quoted(text: str) -> str:

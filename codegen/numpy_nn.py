@@ -1,4 +1,4 @@
-"""Plain NumPy forms of convolution and normalisation kernels: references for `check`, as in `numpy_ops.py`."""
+"""Plain NumPy forms of convolution, normalisation and attention: references for `check`, as in `numpy_ops.py`."""
 
 from __future__ import annotations
 
@@ -207,7 +207,113 @@ def _batch_norm(x: Array, running_mean: Array, running_var: Array, weight: Array
     return native_batch_norm(x, weight, bias, running_mean, running_var, *rest)[0]
 
 
+# ---- attention and channels -----------------------------------------------------------------------------------------
+
+
+def native_attention(
+    q: Array, k: Array, v: Array, mask: Array | None, dropout_p: float, is_causal: bool, scale: float | None,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / total @ v, (np.log(total) + top)[..., 0], np.zeros(2, dtype=np.int64)
+
+
+def _attention(
+    q: Array, k: Array, v: Array, mask: Array | None, dropout_p: float, is_causal: bool, scale: float | None
+) -> Array:
+    return native_attention(q, k, v, mask, dropout_p, is_causal, scale)[0]
+
+
+def pixel_shuffle(x: Array, r: int) -> Array:
+    *lead, c, h, w = x.shape
+    out = np.empty((*lead, c // (r * r), h * r, w * r), dtype=x.dtype)
+    for i in range(r):
+        for j in range(r):
+            out[..., i::r, j::r] = x[..., i * r + j :: r * r, :, :]
+    return out
+
+
+def pixel_unshuffle(x: Array, r: int) -> Array:
+    *lead, c, h, w = x.shape
+    out = np.empty((*lead, c * r * r, h // r, w // r), dtype=x.dtype)
+    for i in range(r):
+        for j in range(r):
+            out[..., i * r + j :: r * r, :, :] = x[..., i::r, j::r]
+    return out
+
+
+def channel_shuffle(x: Array, groups: int) -> Array:
+    per = x.shape[1] // groups
+    return x[:, [g * per + i for i in range(per) for g in range(groups)]]
+
+
+def _instance_norm(
+    x: Array, mean: Array | None, var: Array | None, weight: Array | None, bias: Array | None, own: bool,
+    momentum: float, eps: float,
+) -> Array:  # fmt: skip
+    if not own:
+        return native_batch_norm(x, weight, bias, mean, var, False, momentum, eps)[0]
+    return _affine(_standardised(x, tuple(range(2, x.ndim)), eps)[0], weight, bias, _channels(x))
+
+
+# ---- interpolation: a matrix along each dimension of space ----------------------------------------------------------
+
+
+def _resize_matrix(n: int, size: int, factor: float, rule: str, align: bool) -> Array:
+    """[size, n]: how much of each input element an output element holds."""
+    ratio = 1 / factor if factor > 0 else n / size
+    at = np.arange(size)
+    if rule.startswith("nearest"):
+        source = np.floor((at + (0.5 if rule == "nearest-exact" else 0)) * ratio).astype(int)
+        return np.eye(n)[np.minimum(source, n - 1)]
+    place = at * ((n - 1) / (size - 1) if size > 1 else 0) if align else (at + 0.5) * ratio - 0.5
+    if rule == "linear":
+        return np.stack([np.interp(place, np.arange(n), row) for row in np.eye(n)], 1)
+    out = np.zeros((size, n))
+    for i, p in enumerate(place):
+        for j in range(int(np.floor(p)) - 1, int(np.floor(p)) + 3):
+            d, a = abs(p - j), -0.75
+            near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+            out[i, min(max(j, 0), n - 1)] += near if d <= 1 else far
+    return out
+
+
+def _resize(x: Array, matrices: Sequence[Array]) -> Array:
+    for k, m in enumerate(matrices):
+        x = np.moveaxis(np.moveaxis(x, 2 + k, -1) @ m.T, -1, 2 + k)
+    return x
+
+
+def _upsample(rule: str | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A rule and its transpose; None: one of the nearest rules, as the last argument says."""
+
+    def matrices(sizes: Dims, size: Dims, scale: Sequence[float], flag: bool) -> list[Array]:
+        named = rule or ("nearest-exact" if flag else "nearest")
+        factors = list(scale) or [0.0] * len(size)
+        return [_resize_matrix(n, s, f, named, flag) for n, s, f in zip(sizes[2:], size, factors, strict=True)]
+
+    def forward(x: Array, size: Dims, scale: Sequence[float], flag: bool) -> Array:
+        return _resize(x, matrices(np.shape(x), size, scale, flag))
+
+    def transposed(grad: Array, input_size: Dims, scale: Sequence[float], flag: bool) -> Array:
+        return _resize(grad, [m.T for m in matrices(input_size, np.shape(grad)[2:], scale, flag)])
+
+    return forward, transposed
+
+
 OPS: dict[str, Callable[..., Any]] = {
+    "scaled_dot_product_attention": _attention,
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle,
+    "instance_norm": _instance_norm,
     "layer_norm": lambda *a: native_layer_norm(*a)[0],
     "rms_norm": lambda *a: native_rms_norm(*a)[0],
     "group_norm": lambda *a: native_group_norm(*a)[0],
@@ -218,7 +324,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     for f in (
         convolution, convolution_input_slope, convolution_weight_slope, native_layer_norm, native_rms_norm,
         native_group_norm, native_batch_norm, native_layer_norm_backward, native_rms_norm_backward,
-        native_group_norm_backward, native_batch_norm_backward,
+        native_group_norm_backward, native_batch_norm_backward, native_attention,
     )
 }  # fmt: skip
 KERNELS |= {
@@ -226,3 +332,5 @@ KERNELS |= {
     "convolution_mode_input_slope": convolution_input_slope,
     "convolution_mode_weight_slope": convolution_weight_slope,
 }
+for _rule, _name in ((None, "nearest"), ("linear", "linear"), ("cubic", "bicubic")):
+    KERNELS[f"upsample_{_name}"], KERNELS[f"upsample_{_name}_slope"] = _upsample(_rule)

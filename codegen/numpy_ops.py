@@ -14,6 +14,9 @@ import numpy as np
 from .functions import Unavailable
 from .numpy_nn import KERNELS as NN_KERNELS
 from .numpy_nn import OPS as NN_OPS
+from .numpy_places import KERNELS as PLACE_KERNELS
+from .numpy_windows import KERNELS as WINDOW_KERNELS
+from .numpy_windows import OPS as WINDOW_OPS
 from .structured import gather, scatter_add, sum_to
 
 Array = Any
@@ -233,10 +236,82 @@ def cross_entropy_index_backward(
     return ((1 - label_smoothing) * w * (p - hot) + label_smoothing * smooth) * g * scale
 
 
+def fit_size(x: Array, size: Dims) -> Array:
+    out = np.zeros(tuple(size), dtype=np.asarray(x).dtype)
+    both = tuple(slice(0, min(a, b)) for a, b in zip(np.shape(x), size, strict=True))
+    out[both] = np.asarray(x)[both]
+    return out
+
+
 def cast(x: Array, dtype: Any) -> Array:
     from .reference import NP_DTYPE
 
     return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+
+
+def linalg_lu_core(A: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
+    """Elimination row by row, exchanging for the largest pivot."""
+    lu = np.array(A)
+    m, n = lu.shape[-2:]
+    flat = lu.reshape(-1, m, n)
+    pivots = np.zeros((len(flat), min(m, n)), dtype=np.int32)
+    for a, p in zip(flat, pivots, strict=True):
+        for k in range(min(m, n)):
+            row = k + int(np.argmax(np.abs(a[k:, k])))
+            p[k] = row + 1
+            a[[k, row]] = a[[row, k]]
+            a[k + 1 :, k] /= a[k, k]
+            a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return lu, pivots.reshape(*lu.shape[:-2], min(m, n)), np.zeros(lu.shape[:-2], dtype=np.int32)
+
+
+def linalg_permutation(pivots: Array, n: int, dtype: Any = None) -> Array:
+    pivots = np.asarray(pivots)
+    out = np.zeros((*pivots.shape[:-1], n, n))
+    for at in np.ndindex(pivots.shape[:-1]):
+        order = list(range(n))
+        for i, p in enumerate(pivots[at]):
+            order[i], order[p - 1] = order[p - 1], order[i]
+        out[at][order, range(n)] = 1
+    return out
+
+
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Array:
+    n = np.shape(LU)[-1]
+    A = linalg_permutation(pivots, n) @ (np.tril(LU, -1) + np.eye(n)) @ np.triu(LU)
+    A = np.conj(np.swapaxes(A, -1, -2)) if adjoint else A
+    return np.linalg.solve(A, B) if left else np.asarray(B) @ np.linalg.inv(A)
+
+
+def linalg_solve_triangular(A: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
+    A = np.triu(A) if upper else np.tril(A)
+    if unitriangular:
+        A = A - np.eye(A.shape[-1]) * A + np.eye(A.shape[-1])
+    return np.linalg.solve(A, B) if left else np.asarray(B) @ np.linalg.inv(A)
+
+
+def linalg_lstsq(A: Array, B: Array, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
+    x = np.linalg.pinv(A) @ B
+    s = np.linalg.svd(A, compute_uv=False)
+    rest = np.abs(B - A @ x) ** 2
+    full = np.shape(A)[-2] > np.shape(A)[-1]
+    return x, rest.sum(axis=-2) if full else np.zeros(0), np.asarray(np.linalg.matrix_rank(A)), s
+
+
+def linalg_checked_info(info: Array, check: bool, caller: str, what: str) -> Array:
+    return np.array(info)
+
+
+def linalg_checked_pivots(pivots: Array, info: Array, caller: str) -> Array:
+    return np.array(pivots)
+
+
+def linalg_inv_ex(A: Array) -> tuple[Array, Array]:
+    return np.linalg.inv(A), np.zeros(np.shape(A)[:-2], dtype=np.int32)
+
+
+def linalg_cholesky_ex(x: Array, upper: bool = False) -> tuple[Array, Array]:
+    return np.linalg.cholesky((x + np.conj(np.swapaxes(x, -1, -2))) / 2), np.zeros(np.shape(x)[:-2], dtype=np.int32)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
@@ -247,14 +322,20 @@ KERNELS: dict[str, Callable[..., Any]] = {
         slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd,
         pad_by_index,
         pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward,
-        sum_to, cast,
+        sum_to, cast, fit_size, linalg_lu_core, linalg_permutation, linalg_lu_solve, linalg_solve_triangular,
+        linalg_lstsq, linalg_checked_info, linalg_checked_pivots, linalg_inv_ex, linalg_cholesky_ex,
     )
 }  # fmt: skip
-KERNELS |= NN_KERNELS | {
-    "scatter_value": scatter,
-    "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
-    "fill": lambda x, value: np.full(np.shape(x), value),
-}
+KERNELS |= (
+    NN_KERNELS
+    | PLACE_KERNELS
+    | WINDOW_KERNELS
+    | {
+        "scatter_value": scatter,
+        "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
+        "fill": lambda x, value: np.full(np.shape(x), value),
+    }
+)
 
 
 def _nll_loss_op(
@@ -320,18 +401,62 @@ def _cross_entropy_probs(
     return _cross_entropy_op(x, target, weight, -100, reduction, label_smoothing)
 
 
+def _loss(loss: Array, reduction: str) -> Array:
+    return np.asarray(loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss)
+
+
+def _cosine_embedding_loss(a: Array, b: Array, target: Array, margin: float, reduction: str) -> Array:
+    c = (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    apart = np.where(target == -1, np.maximum(c - margin, 0), 0)
+    return _loss(np.where(target == 1, 1 - c, apart), reduction)
+
+
+def _triplet_margin_loss(
+    anchor: Array, positive: Array, negative: Array, margin: float, p: float, eps: float, swap: bool, reduction: str
+) -> Array:
+    def distance(a: Array, b: Array) -> Array:
+        return np.asarray(np.linalg.norm(a - b + eps, ord=p, axis=-1))
+
+    far = distance(anchor, negative)
+    far = np.minimum(far, distance(positive, negative)) if swap else far
+    return _loss(np.maximum(distance(anchor, positive) - far + margin, 0), reduction)
+
+
+# Every draw gives these numbers, so that what is made of draws can be compared.
+UNIFORM, NORMAL = 0.3, 0.7
+
+
+def _drawn(number: float) -> Callable[..., Array]:
+    return lambda x, generator=None, dtype=None: np.full(np.shape(x), number)
+
+
+def _made_of(number: float, f: Callable[..., float]) -> Callable[..., Array]:
+    return lambda x, *a: np.full(np.shape(x), f(number, *a[:-1]))
+
+
 # Ops composed over such kernels, by op name.
-OPS: dict[str, Callable[..., Any]] = NN_OPS | {
-    "nll_loss": _nll_loss_op,
-    "cross_entropy": _cross_entropy_op,
-    "cross_entropy_probs": _cross_entropy_probs,
-    "exclusive_cumprod": _exclusive_cumprod,
-    "tie_share": _tie_share,
-    "cross_entropy_curvature": _cross_entropy_curvature,
-    "dropout": _dropout,
-    # A draw that keeps everything: enough to see the shape of what is made of it.
-    "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
-}
+OPS: dict[str, Callable[..., Any]] = (
+    NN_OPS
+    | WINDOW_OPS
+    | {
+        "cosine_embedding_loss": _cosine_embedding_loss,
+        "triplet_margin_loss": _triplet_margin_loss,
+        "rand_like": _drawn(UNIFORM),
+        "randn_like": _drawn(NORMAL),
+        "uniform": _made_of(UNIFORM, lambda u, low, high: low + u * (high - low)),
+        "normal": _made_of(NORMAL, lambda z, mean, std: mean + z * std),
+        "exponential": _made_of(UNIFORM, lambda u, rate: -math.log(1 - u) / rate),
+        "nll_loss": _nll_loss_op,
+        "cross_entropy": _cross_entropy_op,
+        "cross_entropy_probs": _cross_entropy_probs,
+        "exclusive_cumprod": _exclusive_cumprod,
+        "tie_share": _tie_share,
+        "cross_entropy_curvature": _cross_entropy_curvature,
+        "dropout": _dropout,
+        # A draw that keeps everything: enough to see the shape of what is made of it.
+        "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
+    }
+)
 
 
 def find(op: str, kernel: str | None) -> Callable[..., Any] | None:

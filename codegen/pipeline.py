@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from . import check, markers
+from . import markers
+from .base import base_of
 from .errors import Diagnostics
 from .model import Entry, OpFile
 from .resolve import check_kernels, load
@@ -30,9 +31,11 @@ def checked(
     declared = markers.scan(root) if root else markers.Declared()
     if draft:
         declared = markers.Declared(shapes=declared.shapes)
-    file, diags = load(ops, declared)
+    file, diags = load(ops, declared, base_of(ops))
     skipped: list[str] = []
     if numeric and not diags:
+        from . import check
+
         skipped = check.run(file, diags)
     if unreached and not diags and root and not draft:
         check_kernels(file, diags, declared)
@@ -41,10 +44,10 @@ def checked(
 
 def outputs(file: OpFile) -> Mapping[str, str]:
     """Path under --out -> text, of every generated file."""
-    from .plan import base_of, plan
+    from .plan import plan
     from .render import render
 
-    return render(plan(file, base=base_of(file)))
+    return render(plan(file, base=base_of(file.path)))
 
 
 def renders(file: OpFile) -> Callable[[Entry], bool]:

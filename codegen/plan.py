@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from . import cpp_types as C
 from . import markers
 from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload
+from .plan_batch import Batching
 from .plan_formulas import words
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
 from .plan_terms import Ops, TermError, Terms, Use, Value
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
-from .resolve import load
 
 SHARD_SIZE = 40
 
@@ -59,26 +60,20 @@ def declared_kernels(path: str) -> dict[str, str]:
     return {name: where.rpartition(":")[0].removeprefix("csrc/") for name, where in found.items()}
 
 
-def base_of(file: OpFile) -> OpFile | None:
-    """The project's own ops, which the formulas of an op pack call; None for the project itself."""
-    if (Path(file.path).resolve().parent / "csrc").is_dir():
-        return None
-    here = Path(__file__).resolve().parent
-    found = next((p for p in (here / "ops.yaml", here.parent / "ops.yaml") if p.is_file()), None)
-    return load(str(found))[0] if found else None
-
-
 def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | None = None) -> Plan:
     """`kernels`: declared kernels and their headers (scanned by default). `base`: ops of another library that formulas
     may call. Raises PlanError with every formula that cannot be rendered."""
     if kernels is None:
         kernels = declared_kernels(file.path)
-    known = dict(base.by_name if base else {}) | file.by_name
+    taken = base.by_name if base else {}
+    known = file.by_name | taken  # a name that both have means the library's
+    own = tuple(replace(e, symbol=f"{e.op}_own") if e.op in taken else e for e in file.entries)
+    file = replace(file, entries=own)
     ops = Ops(known)
     where: dict[str, str] = {}
     grouped = shards_of(e for e in file.entries)
     for shard, entries in grouped.items():
-        where |= {e.op: shard for e in entries}
+        where |= {e.op: shard for e in entries if e.op not in taken}
     shards = []
     faults: list[PlanFault] = []
     for shard, entries in grouped.items():
@@ -108,7 +103,7 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
         for f in faults:
             diags.add("E409", Loc(f.line, f.col, f.width), f"op '{f.op}', {f.where}: {f.message}")
         raise PlanError(diags)
-    return Plan(tuple(shards), file)
+    return Plan(tuple(shards), file, base is None)
 
 
 def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:
@@ -146,16 +141,21 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
     forward = Forward(x, ctx, elementwise, loop, spec)
     call, set_tangent = backward.tangent()
     record = backward.record() if x.has_node else []
-    functions = [forward.storage(), forward.tensor(record, call)]
-    if e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional:
+    masks = elementwise.mask_bits(tuple(a.name for a in x.singles)) if elementwise else 0
+    batching = Batching(x, masks)
+    functions = [forward.storage(), forward.tensor(record, call, batching.hook())]
+    inplace = bool(e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional)
+    if inplace:
         functions.append(
             forward.inplace(
-                backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else []
+                backward.record(inplace=True) if x.has_node else [],
+                backward.after_inplace() if x.has_node else [],
+                batching.hook("_"),
             )
         )
-    if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
-        functions.append(forward.out())
-    helpers = list(backward.helpers)
+    if e.out and loop is not None:
+        functions.append(forward.out(batching.hook("_out")))
+    helpers = [*backward.helpers, *batching.functions(inplace)]
     uses = backward.uses | forward.uses
     if x.composed:
         composed, used = compose(x, ctx)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from . import cpp_types as C
 from .cpp_types import BOOL, DIMS, DTYPE, TENSOR
-from .formula import Call, Name, Node, Num, names, to_text
+from .formula import Bool, Call, Name, Node, Num, Subscript, names, to_text
 from .model import Arg, Base, Diff
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, OverloadNames
@@ -48,6 +48,21 @@ class Formula:
         return f"{self.name}<{world}>" if self.function.template else self.name
 
 
+@dataclass(frozen=True)
+class Joint:
+    """One call that gives the gradients of several arguments, each one of its results.
+
+    The formulas differ in literals of `want_...` parameters alone; each becomes "is this gradient asked for".
+    """
+
+    function: Function
+    name: str
+    inputs: tuple[Input, ...]
+    count: int  # results of the call
+    results: dict[str, int]  # argument -> its result
+    wants: dict[str, tuple[str, ...]]  # parameter -> the arguments that need it
+
+
 @dataclass
 class Slots:
     """The saved slots of a node: single tensors first, then lists."""
@@ -72,8 +87,10 @@ class Formulas:
         self.slots = Slots()
         self.helpers: list[Function] = []
         self.uses: set[Use] = set()
+        self.joints: list[Joint] = []
         if x.has_node:
             self.plan_formulas()
+            self.plan_joints()
             self.plan_slots()
 
     # ---- formulas ----
@@ -205,6 +222,52 @@ class Formulas:
         f = Function(f"{returns} {name}({params})", (f"return {text};",), template=world == "V")
         return Formula(arg, f, name, tuple(inputs), terms.used)
 
+    # ---- several gradients from one call ----
+
+    def plan_joints(self) -> None:
+        x = self.x
+        groups: dict[tuple[str, ...], list[tuple[str, int, Call]]] = {}
+        for a in x.recorded:
+            d = x.o.deriv[a.name].formula
+            if a.name not in self.formulas or d is None or x.list_node or not self.multi:
+                continue
+            match d.node:
+                case Subscript(value=Call(func=f, kwargs=()) as call, index=Num(value=int() as k)):
+                    params = self.params_of(f)
+                    same = (to_text(v) for p, v in zip(params, call.args, strict=False) if not is_want(p, v))
+                    groups.setdefault((f, str(len(call.args)), *same), []).append((a.name, k, call))
+        for members in groups.values():
+            if len(members) > 1:
+                self.joint(members)
+
+    def params_of(self, f: str) -> tuple[str, ...]:
+        overloads = self.ctx.ops.overloads(f)
+        return tuple(a.name for a in overloads[0].sig.args) if len(overloads) == 1 else ()
+
+    def joint(self, members: list[tuple[str, int, Call]]) -> None:
+        first = members[0][2]
+        args, wants = list(first.args), {}
+        for j, p in enumerate(self.params_of(first.func)[: len(args)]):
+            if is_want(p, args[j]):
+                askers = tuple(a for a, _, call in members if call.args[j] == Bool(True, call.args[j].span))
+                if askers:
+                    wants[p] = askers
+                    args[j] = Name(p, args[j].span)
+        node, scope, inputs = self.scope(Call(first.func, tuple(args)), None, self.gradient_names(), "V")
+        if any(i.kind not in ("g", "tensor", "has", "attr") for i in inputs) or wants.keys() & self.x.types.keys():
+            return
+        for p in wants:
+            scope[p] = Value(p, BOOL)
+            inputs.append(Input(p, "want", p, f"bool {p}"))
+        terms = Terms(self.ctx.ops, scope, "V")
+        text = terms.walk(node).text
+        count = len(self.ctx.ops.overloads(first.func)[0].sig.results)
+        name = f"{self.x.base}_vjp_joint{len(self.joints) or ''}"
+        params = ", ".join(i.param for i in inputs)
+        f = Function(f"std::array<V, {count}> {name}({params})", (f"return {text};",), template=True)
+        self.joints.append(Joint(f, name, tuple(inputs), count, {a: k for a, k, _ in members}, wants))
+        self.helpers.append(f)
+
     def is_list_input(self, i: Input) -> bool:
         known = self.x.sig.arg(i.of) or self.x.sig.result(i.of)
         return known is not None and known.type.is_list
@@ -262,6 +325,10 @@ class Formulas:
     def optional(self, name: str) -> bool:
         a = self.x.sig.arg(name)
         return a is not None and a.type.optional and not a.type.is_list
+
+
+def is_want(param: str, value: Node) -> bool:
+    return param.startswith("want_") and isinstance(value, Bool)
 
 
 def add_once(items: list[str], x: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import cpp_types as C
 from .model import Arg, Diff
-from .plan_formulas import Formula, Formulas, Input
+from .plan_formulas import Formula, Formulas, Input, Joint
 from .plan_types import Function, Member, NodePlan
 
 
@@ -192,6 +192,8 @@ class NodePlanner(Formulas):
         size = "edges_.size()" if x.list_node else str(len(x.singles))
         body = [f"{vec} grads({size});"]
         body += self.gradients(world)
+        for j in self.joints:
+            body += self.joint_call(j, world)
         offset = ""
         for a in x.tensor_args:
             i = offset or "0"
@@ -256,9 +258,25 @@ class NodePlanner(Formulas):
             value = f"kernels::elementwise({f.spec.name}, loops[{f.loop.enumerator}], {{{operands}}}{params})"
             if f.factor:
                 value = f"is_one({f.factor}_) ? g : {value}"
+        elif j := next((j for j in self.joints if a.name in j.results), None):
+            value = f"{j.name.removeprefix(f'{x.base}_vjp_')}[{j.results[a.name]}]"
         else:
             value = f"{f.call(world)}({', '.join(self.node_inputs(f, a.name, world))})"
         return [f"{guard}", f"  grads[{i}] = fit({value}, {sizes}, {dtype});"]
+
+    def joint_call(self, j: Joint, world: str) -> list[str]:
+        """One call for the gradients that are asked for; the others come back undefined, or are left aside."""
+        asked = {a: f"needs(*this, {self.x.slot(a)})" for a in j.results}
+        args = [
+            " || ".join(asked[a] for a in j.wants[i.of]) if i.kind == "want" else self.node_input(i, "", world)
+            for i in j.inputs
+        ]
+        var = j.name.removeprefix(f"{self.x.base}_vjp_")
+        return [
+            f"std::array<{world}, {j.count}> {var};",
+            f"if ({' || '.join(asked.values())})",
+            f"  {var} = {j.name}<{world}>({', '.join(args)});",
+        ]
 
     def grad_of_list(self, a: Arg, offset: str, world: str) -> list[str]:
         f = self.formulas[a.name]

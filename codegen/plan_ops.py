@@ -44,7 +44,8 @@ class OverloadNames:
     def __init__(self, entry: Entry, o: Overload) -> None:
         self.entry, self.o, self.sig = entry, o, o.sig
         self.op = entry.op
-        self.fn = C.cpp_name(entry.op)
+        self.stem = entry.stem
+        self.fn = C.cpp_name(entry.stem)
         self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
         self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
         self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
@@ -127,6 +128,12 @@ class OverloadNames:
         if single:
             tests.insert(0, f"wiring::has_tangents({{{', '.join('&' + v for v in single)}}})")
         return tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
+
+    def tangent_inputs(self) -> str:
+        """The arguments whose tangents count, as each_level takes them."""
+        single = ", ".join("&" + C.cpp_name(a.name) for a in self.recorded if not a.type.is_list)
+        lists = ", ".join(C.cpp_name(a.name) for a in self.recorded if a.type.is_list)
+        return f"{{{single}}}, {{{lists}}}"
 
 
 class Elementwise:
@@ -216,7 +223,7 @@ class Forward:
 
     def storage_head(self) -> str:
         x = self.x
-        name = x.fn if x.tensor_args else f"make_{x.op}"
+        name = x.fn if x.tensor_args else f"make_{x.stem}"
         return f"{C.result_type(x.results, 'Storage')} {name}({C.params_text(x.sig.args, 'Storage')})"
 
     def inputs(self, ref: str = "&{}") -> str:
@@ -303,7 +310,7 @@ class Forward:
 
     def tensor_head(self, suffix: str = "", extra: str = "") -> str:
         x = self.x
-        name = x.op + suffix if suffix else x.fn
+        name = x.stem + suffix if suffix else x.fn
         params = C.params_text(x.sig.args, "TensorRef")
         return f"{C.result_type(x.results, 'TensorRef')} {name}({params}{extra})"
 
@@ -322,11 +329,11 @@ class Forward:
             "}",
         ]
 
-    def tensor(self, record: list[str], set_tangent: str) -> Function:
-        """The recording form. `record` is what happens once a result must get history."""
+    def tensor(self, record: list[str], set_tangent: str, batched: list[str]) -> Function:
+        """The recording form. `record` is what happens once a result must get history, `batched` what inside vmap."""
         x = self.x
-        body = self.autocast()
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
+        body = [*batched, *self.autocast()]
+        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
         if x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
             if x.o.kernel:  # the kernel where nothing is differentiated, the formula where something is
@@ -359,7 +366,7 @@ class Forward:
             body.append("}")
             if set_tangent:
                 body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-                body.append(f"  {set_tangent};")
+                body.append(f"  wiring::each_level({x.tangent_inputs()}, [&] {{ {set_tangent}; }});")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
 
@@ -375,7 +382,7 @@ class Forward:
             return lines
         return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
-    def inplace(self, record: list[str], after: list[str]) -> Function:
+    def inplace(self, record: list[str], after: list[str], batched: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""
         x = self.x
         first = C.cpp_name(x.sig.args[0].name)
@@ -385,13 +392,13 @@ class Forward:
         records = x.records() if x.recorded else ""
         if " && is_differentiable(" in records:
             records = records[1 : records.index(") && is_differentiable(")]
-        body = [f"const bool record = {records};"] if records else []
+        body = [*batched, *([f"const bool record = {records};"] if records else [])]
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
             # The functional form gives the tangent: it may read the value that is about to be overwritten.
-            body.append("TensorRef tangent;")
+            body.append("TensorRef dual;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            body.append(f"  tangent = wiring::tangent({x.call(x.fn)}({args}));")
+            body.append(f"  dual = {x.call(x.fn)}({args});")
         node = "nullptr"
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
@@ -405,7 +412,7 @@ class Forward:
             body.append(f"TensorRef result = {result};")
             if not records and not x.sig.args[0].type.is_list:
                 # Nothing of the old value is left, in the gradient either: recorded as a copy that overwrites it.
-                body.append(f"if (wiring::records({first})) {{")
+                body.append(f"if (wiring::records({first}) || {first}->has_tangent()) {{")
                 body.append(f"  engine_ops.copy_graph({first}, result);")
                 body.append(f"  return {first};")
                 body.append("}")
@@ -423,7 +430,7 @@ class Forward:
         if x.has_node and not x.composed:
             body += after
         if records:
-            body.append(f"if (tangent) wiring::set_tangent({first}, std::move(tangent));")
+            body.append(f"if (dual) wiring::take_tangents({first}, dual);")
         body.append(f"return {first};")
         return Function(head, tuple(body))
 
@@ -441,27 +448,27 @@ class Forward:
         op = C.string_literal(x.op + "_")
         return [f"kernels::copy_broadcast({op}, {memory}, {x.call(x.fn)}({', '.join(x.storage_args())}));"]
 
-    def out(self) -> Function:
-        """op_out: the result goes into `out`, which keeps its memory where the sizes agree."""
+    def out(self, batched: list[str]) -> Function:
+        """op_out of a loop: the result goes into `out`, which keeps its memory where the sizes agree. The results of
+        other ops are written into out= by the bindings."""
         x = self.x
+        assert self.loop is not None and self.spec is not None
         inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
-        head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
-        body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
-        if self.loop is not None and self.spec is not None:
-            operands = self.inputs("&{}->storage()")
-            loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
-            body += [
-                *self.refuse_scalars(operands),
-                f"const Storage* const operands[] = {{{operands}}};",
-                f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
-                f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
-                "  wiring::finish_inplace(out_, nullptr);",
-                "} else {",
-                f"  wiring::write_out({x.schema}, out_, {memory});",
-                "}",
-            ]
-        else:
-            body.append(f"wiring::write_out({x.schema}, out_, {memory});")
-        body.append("return out_;")
+        head = self.tensor_head("_out", ", const TensorRef& out_")
+        memory = f"{x.call(x.fn)}({', '.join(x.storage_args())})"
+        operands = self.inputs("&{}->storage()")
+        loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
+        body = [
+            *batched,
+            f"wiring::check_out({x.schema}, out_, {{{inputs}}});",
+            *self.refuse_scalars(operands),
+            f"const Storage* const operands[] = {{{operands}}};",
+            f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
+            f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
+            "  wiring::finish_inplace(out_, nullptr);",
+            "} else {",
+            f"  wiring::write_out({x.schema}, out_, {memory});",
+            "}",
+            "return out_;",
+        ]
         return Function(head, tuple(body))

@@ -34,7 +34,17 @@ from .model import REQUIRED, Base, Entry, Overload, Type
 from .vocabulary import DTYPE_ONLY, HELPERS, SHAPES, SIZE_ONLY, Param
 
 NONE = Type(Base.STR, optional=True, size=-1)  # the type of the literal None
-RESULTS = Type(Base.TENSOR, is_list=True, size=-1)  # several results of one call: std::array
+
+
+def _results(count: int) -> Type:
+    """Several results of one call: a std::array, told from a list of tensors by its size below zero."""
+    return Type(Base.TENSOR, is_list=True, size=-count)
+
+
+def result_count(t: Type) -> int:
+    return -t.size if t.base is Base.TENSOR and t.is_list and t.size is not None and t.size < 0 else 0
+
+
 _STATIC = (Base.INT, Base.FLOAT, Base.BOOL, Base.SCALAR)
 _ALIASES = {"sum_dims": "sum"}
 
@@ -172,7 +182,7 @@ class Terms:
                 inner = [self.coerce(i, replace(t, is_list=False, optional=False, size=None)) for i in v.items]
                 kept = C.member_type(replace(t, optional=False))
                 return (f"{kept}{{{', '.join(x[0] for x in inner if x)}}}", 0) if all(inner) else None
-            if s == t or (s.base is t.base and s.is_list and s.size != -1 and t != SHAPES):
+            if s == t or (s.base is t.base and s.is_list and not result_count(s) and t != SHAPES):
                 if s.optional and not t.optional:
                     return f"{v.wrapped}.value_or(Dims{{}})", 1
                 return v.text, 0
@@ -182,6 +192,9 @@ class Terms:
             return None
         if s.is_list or s.base is Base.TENSOR:
             return None
+        if t.base is Base.DTYPE and s.base is Base.STR and v.literal:  # a dtype by its name
+            name = v.text.split('"')[1]
+            return (f"Dtype::{C.DTYPE_CPP[name]}", 0) if name in C.DTYPE_CPP else None
         if s.base is t.base:
             if s.optional and not t.optional:
                 return f"*{v.wrapped}", 1
@@ -337,9 +350,9 @@ class Terms:
 
     def subscript(self, x: Node, i: Node, n: Node) -> Value:
         v, k = self.walk(x), self.walk(i)
-        if v.type == RESULTS:
-            if not isinstance(i, Num):
-                raise TermError("the results of a call are numbered by a literal", n.span)
+        if count := result_count(v.type):
+            if not isinstance(i, Num) or not isinstance(i.value, int) or not 0 <= i.value < count:
+                raise TermError(f"the results of a call are numbered by a literal from 0 to {count - 1}", n.span)
             return Value(f"std::get<{i.value}>({v.text})", TENSOR)
         index = self.to(k, INT, i)
         if v.type == SHAPES:
@@ -382,7 +395,7 @@ class Terms:
         return Value(f"constant<{self.world}>({self.scalar(v)}, {self.like})", TENSOR)
 
     def unify(self, x: Value, y: Value, n: Node) -> Type:
-        for t in (DIMS, INT, FLOAT, SCALAR, STR, DTYPE, BOOL):
+        for t in (INT, FLOAT, SCALAR, STR, DTYPE, BOOL, DIMS):
             if self.coerce(x, t) and self.coerce(y, t):
                 return t
         for v, w in ((x, y), (y, x)):
@@ -509,7 +522,7 @@ class Terms:
             text = f"lift<{self.world}>({self.qualify(f, 'make_' + f)}({', '.join(texts)}))"
         results = o.sig.results
         if len(results) > 1:
-            return Value(text, RESULTS)
+            return Value(text, _results(len(results)))
         return Value(text, results[0].type)
 
 
@@ -522,12 +535,12 @@ def describe(t: Type) -> str:
         return "None"
     if t == SHAPES:
         return "shapes"
-    if t == RESULTS:
+    if result_count(t):
         return "several results"
     return str(t)
 
 
 __all__ = [
-    "BOOL", "DTYPE", "NONE", "RESULTS", "SHAPES", "TENSOR", "TENSORS", "TermError", "Terms", "Use", "Value", "names",
+    "BOOL", "DTYPE", "NONE", "SHAPES", "TENSOR", "TENSORS", "TermError", "Terms", "Use", "Value", "names",
     "reads", "split_meta",
 ]  # fmt: skip

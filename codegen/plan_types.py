@@ -125,3 +125,4 @@ class Shard:
 class Plan:
     shards: tuple[Shard, ...]
     file: OpFile
+    library: bool = True  # the library itself, not one built outside

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .base import base_of
 from .cpp_types import string_literal
 from .model import OpFile
-from .plan import base_of
 from .plan import plan as make_plan
 from .plan_bind import plan_bindings
 from .plan_docs import page
@@ -86,7 +86,7 @@ def cpp_text(text: str) -> str:
     return ("\n     ").join(parts)
 
 
-def template(name: str, **values: Any) -> str:
+def template(name: str, /, **values: Any) -> str:
     text: str = environment().get_template(name).render(**values)
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
@@ -111,6 +111,20 @@ def tests(plan: Plan) -> dict[str, str]:
     return out
 
 
+def test_rows(file: OpFile) -> str:
+    """The rows of every op of a file, as Python text: what its generated tests check with."""
+    plan = make_plan(file, base=base_of(file.path))
+    by_name = plan.file.by_name
+    rows = [r for s in plan.shards for r in plan_tests(s, tuple(by_name[op] for op in s.ops))]
+    return ",\n".join(f"Op({', '.join(f'{name}={text}' for name, text in r.fields)})" for r in rows)
+
+
+def page_text(page: Any) -> str:
+    """The reference page of one op, as Markdown."""
+    text = template("page.md.j2", shard={"name": page.op}, pages=[page])
+    return text.split("\n", 3)[3]
+
+
 def docs(plan: Plan) -> dict[str, str]:
     by_name = plan.file.by_name
     return {
@@ -121,8 +135,8 @@ def docs(plan: Plan) -> dict[str, str]:
 
 def cpp(plan: Plan) -> dict[str, str]:
     out: dict[str, str] = {}
-    shards = [s for s in plan.shards if s.overloads]
     by_name = plan.file.by_name
+    shards = [s for s in plan.shards if s.overloads or any(by_name[op].python for op in s.ops)]
     for shard in shards:
         if shard.loops:
             out[f"cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=shard)
@@ -130,14 +144,17 @@ def cpp(plan: Plan) -> dict[str, str]:
         out[f"cpp/ops/{shard.name}.cpp"] = template("ops.cpp.j2", shard=shard)
         bind = plan_bindings(shard.name, tuple(by_name[op] for op in shard.ops))
         out[f"cpp/bind/{shard.name}.cpp"] = template("bind.cpp.j2", shard=shard, bind=bind)
-    out["cpp/ops/node_index.cpp"] = template("node_index.cpp.j2", shards=shards)
+    if plan.library:
+        out["cpp/ops/node_index.cpp"] = template("node_index.cpp.j2", shards=shards)
+    else:
+        out["cpp/bind/library.cpp"] = template("library.cpp.j2")
     out["cpp/bind/registry.cpp"] = template("bind_index.cpp.j2", shards=[s.name for s in shards])
     return out
 
 
 def code_of(file: OpFile, op: str) -> dict[str, str]:
     """The C++ of one op: section -> text."""
-    plan = make_plan(file, base=base_of(file))
+    plan = make_plan(file, base=base_of(file.path))
     shard = next(s for s in plan.shards if op in s.ops)
     one = replace(shard, overloads=tuple(o for o in shard.overloads if o.op == op), ops=(op,))
     out = {}

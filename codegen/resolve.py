@@ -31,19 +31,33 @@ from .resolve_facts import Facts
 from .scope import Scope, elementwise_callees, op_callee, shape_callees, structured_callees
 
 
-def load(path: str, declared: Declared | None = None) -> tuple[OpFile, Diagnostics]:
-    """Read, convert and resolve a file. With diagnostics, the OpFile holds the entries that are fine."""
+def load(path: str, declared: Declared | None = None, base: OpFile | None = None) -> tuple[OpFile, Diagnostics]:
+    """Read, convert and resolve a file. With diagnostics, the OpFile holds the entries that are fine. `base`: the ops
+    of another library that its formulas may call; a name that both have means the library's."""
     diags = Diagnostics(path)
-    return resolve(L.read(path, diags), diags, declared), diags
+    return resolve(L.read(path, diags), diags, declared, base), diags
 
 
-def load_string(text: str, path: str = "ops.yaml", declared: Declared | None = None) -> tuple[OpFile, Diagnostics]:
+def load_string(
+    text: str, path: str = "ops.yaml", declared: Declared | None = None, base: OpFile | None = None
+) -> tuple[OpFile, Diagnostics]:
     diags = Diagnostics(path)
-    return resolve(L.read_string(text, diags), diags, declared), diags
+    return resolve(L.read_string(text, diags), diags, declared, base), diags
 
 
-def resolve(raws: list[L.Raw], diags: Diagnostics, declared: Declared | None = None) -> OpFile:
-    world = World({}, {}, {}, declared or Declared())
+def resolve(
+    raws: list[L.Raw], diags: Diagnostics, declared: Declared | None = None, base: OpFile | None = None
+) -> OpFile:
+    world = World({}, {}, {}, declared or Declared(), frozenset(base.by_name) if base else frozenset())
+    for e in base.entries if base else ():
+        # Of another file: its lines are not this one's.
+        world.ops[e.op] = tuple(replace(op_callee(o.sig), loc=None) for o in e.overloads)
+        first_expr = next((o for o in e.overloads if o.expr is not None), None)
+        if first_expr is not None and first_expr.expr is not None and e.elementwise:
+            world.elementwise[e.op] = world.ops[e.op]
+            world.exprs[e.op] = (
+                tuple((a.name, default_node(a)) for a in first_expr.sig.args), first_expr.expr.node,
+            )  # fmt: skip
     unique: list[L.Raw] = []
     first: dict[str, Loc] = {}
     for raw in raws:
@@ -55,6 +69,8 @@ def resolve(raws: list[L.Raw], diags: Diagnostics, declared: Declared | None = N
             continue
         first[raw.op] = raw.loc
         unique.append(raw)
+        if raw.op in world.base:
+            continue
         world.ops[raw.op] = tuple(map(op_callee, raw.sigs))
         expr = next(((s, f) for s, f in zip(raw.sigs, raw.per_overload.get("expr", ()), strict=False) if f), None)
         if expr and raw.family.elementwise:
@@ -148,7 +164,8 @@ class _EntryResolver(Differentiation, Facts):
             return None
         self.unread(sig, {*F.names(expr.node)}, "expr", [(expr.loc, "expr")])
         try:
-            return derive.inline(expr.node, self.world.exprs, (self.raw.op,))
+            path = () if self.raw.op in self.world.base else (self.raw.op,)
+            return derive.inline(expr.node, self.world.exprs, path)
         except derive.Cycle as e:
             self.fault(
                 "E406",
@@ -186,7 +203,7 @@ class _EntryResolver(Differentiation, Facts):
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
-            if self.raw.op in F.calls(f.node):
+            if self.raw.op in F.calls(f.node) and self.raw.op not in self.world.base:
                 self.fault("E406", f.loc, "composed through itself", "write it over other ops")
         if "kernel" not in self.raw.keys:  # a kernel takes them all; compose is then what its derivatives follow from
             self.unread(sig, read, "compose", [(f.loc, f"'{name}'") for name, f, _ in lets])

@@ -28,6 +28,7 @@ class World:
     elementwise: dict[str, tuple[Callee, ...]]
     exprs: Exprs
     declared: Declared
+    base: frozenset[str] = frozenset()  # ops of the library: a formula that names one means it
 
 
 class Resolver:

@@ -64,11 +64,11 @@ class Facts(Resolver):
         for a in sig.args:
             if a.type.is_list and a.type.has_tensor:
                 self.fault("E207", a.loc, f"'{a.name}' is a list: not an elementwise operand")
-        n = {"unary": 1, "binary": 2, "ternary": 3}.get(self.raw.family.name, 3)
-        exact = self.raw.family.name == "unary"
-        if not tensors or len(tensors) > n or (exact and len(tensors) != n):
-            want = {"unary": "one tensor", "binary": "one or two tensors"}.get(
-                self.raw.family.name, "one to three tensors"
+        name = self.raw.family.name
+        least, most = {"unary": (1, 1), "binary": (1, 2), "pointwise": (4, 12)}.get(name, (1, 3))
+        if not least <= len(tensors) <= most:
+            want = {"unary": "one tensor", "binary": "one or two tensors", "pointwise": "four to twelve tensors"}.get(
+                name, "one to three tensors"
             )
             self.fault(
                 "E210", sig.loc, f"family '{self.raw.family.name}' takes {want}, the signature has {len(tensors)}"
@@ -83,6 +83,10 @@ class Facts(Resolver):
         """An argument of type dtype, device or generator has that name: it is the same word in every op."""
         for sig in self.raw.sigs:
             for a in sig.args:
+                if a.type.base is Base.ANY and "python" not in self.raw.keys:
+                    self.fault(
+                        "E207", a.loc, f"'{a.name}' may be anything: only Python knows such values", "give python"
+                    )
                 if a.type.base in (Base.DTYPE, Base.DEVICE, Base.GENERATOR) and a.name != a.type.base.value:
                     self.fault(
                         "E205",
@@ -281,7 +285,7 @@ class Facts(Resolver):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
-        if e.batch and known.batches and e.batch not in known.batches:
+        if e.batch and e.batch != "loop" and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",
                 self.raw.values["batch"][1],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 SCHEMA_VERSION = 1
 
@@ -49,7 +51,7 @@ KEYS: dict[str, Key] = {
         Key("promote", "rule", "How dtypes combine; elementwise ops derive it from expr."),
         Key("dtypes", "list", "Groups (bool int half float complex) or names (f32 ...) it takes."),
         Key("deterministic", "true | false", "Same input, same bits. Default true."),
-        Key("amp", "promote | keep | force_fp32", "What autocast does with it."),
+        Key("amp", "promote | keep | force_fp32 | lower", "What autocast does with it."),
         Key("aliases", "list", "Other public names."),
         Key("version", "integer", "Raised when the meaning changes."),
         Key("ref", "text", "Where the maths comes from."),
@@ -76,3 +78,42 @@ CASE_KINDS = {
     "unit": "in (0, 1)",
     "simplex": "positive, summing to 1 along the last dimension",
 }
+
+
+def json_schema() -> dict[str, Any]:
+    """The keys as JSON Schema: what the YAML extensions of editors complete and check as one types."""
+    from .model import AMP, DTYPE_GROUPS, DTYPES, FAMILIES, HOMES, OPERATORS, PROMOTE
+
+    def one_or_list(names: Iterable[str]) -> dict[str, Any]:
+        one = {"enum": [*names]}
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+    values: dict[str, dict[str, Any]] = {
+        "family": {"enum": [*FAMILIES]},
+        "promote": {"enum": [*PROMOTE]},
+        "amp": {"enum": [*AMP]},
+        "home": one_or_list(HOMES),
+        "operator": one_or_list(OPERATORS),
+        "dtypes": one_or_list((*DTYPE_GROUPS, *DTYPES)),
+        "inplace": {"enum": [True, "save_copy"]},
+        "out": {"type": "boolean"},
+        "deterministic": {"type": "boolean"},
+        "version": {"type": "integer", "minimum": 1},
+        "op": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "doc": {"type": "string", "minLength": 10},
+    }
+    properties = {k.name: {"description": f"{k.value}. {k.doc}", **values.get(k.name, {})} for k in KEYS.values()}
+    entry = {
+        "type": "object",
+        "properties": properties,
+        "required": [k.name for k in KEYS.values() if k.required and k.name != "like"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "ops.yaml of tensorplay",
+        "type": "object",
+        "properties": {"schema": {"const": SCHEMA_VERSION}, "ops": {"type": "array", "items": entry}},
+        "required": ["schema", "ops"],
+        "additionalProperties": False,
+    }

@@ -146,7 +146,9 @@ def full(sizes: Dims, value: Any, dtype: Any = None) -> Any:
 def cast(x: Any, dtype: Any) -> Any:
     import numpy as np
 
-    return np.asarray(x).astype(dtype)
+    from .reference import NP_DTYPE
+
+    return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
 
 
 def strong_mul(x: Any, y: Any) -> Any:
@@ -373,9 +375,63 @@ def channel_sizes(channels: int, n: int) -> Any:
     return (channels, *(1,) * n)
 
 
+def fft_dims(dim: Any, s: Any, n: int) -> Any:
+    """The dimensions a Fourier transform runs over: the last len(s), or all, where none are given."""
+    return tuple(dim) if dim is not None else tuple(range(n - len(s) if s else 0, n))
+
+
+def fft_sizes(sizes: Dims, dim: Dims, s: Any) -> Any:
+    """Lengths of a transform: those of s, the tensor's own where s has none or says -1."""
+    return tuple(sizes[d] if not s or s[i] == -1 else s[i] for i, d in enumerate(dim))
+
+
+def flip_norm(norm: Any) -> Any:
+    """The norm with which the opposite transform has the same factor."""
+    return "ortho" if norm == "ortho" else "backward" if norm == "forward" else "forward"
+
+
+def halves(sizes: Dims) -> Any:
+    """Half of every size, rounded down."""
+    return tuple(n // 2 for n in sizes)
+
+
+def first_sizes(sizes: Dims, n: int) -> Any:
+    """The first n items; all but the last -n for a negative n."""
+    return tuple(sizes[:n])
+
+
+def last_sizes(sizes: Dims, n: int) -> Any:
+    """The items from number n on; counted from the end for a negative n."""
+    return tuple(sizes[n:])
+
+
+def product_of(sizes: Dims) -> Any:
+    """The product of all items."""
+    return math.prod(sizes)
+
+
+def joined(a: Dims, b: Dims) -> Any:
+    """Both lists, one after the other."""
+    return (*a, *b)
+
+
+def without_dims(n: int, dim: Any) -> Any:
+    """Every dimension of n but those of dim."""
+    gone = {d % n for d in dim or ()}
+    return tuple(i for i in range(n) if i not in gone)
+
+
+def epsilon(dtype: Any) -> Any:
+    """The distance from 1 to the next number of a dtype."""
+    import numpy as np
+
+    return float(np.finfo(dtype).eps)
+
+
 META |= {
     f.__name__: f
     for f in (
+        fft_dims, fft_sizes, flip_norm, halves, first_sizes, last_sizes, product_of, joined, without_dims, epsilon,
         is_complex, last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating,
         invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads,
         along_shape, broadcast_shape, dtype_or, is_contiguous,

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .cpp_types import BOOL, DIMS, DTYPE, INT, SCALAR, STR, TENSOR, TENSORS
+from .cpp_types import BOOL, DIMS, DTYPE, FLOAT, INT, SCALAR, STR, TENSOR, TENSORS
 from .model import REQUIRED, Base, Type
 
 INT_OPT = Type(Base.INT, optional=True)
 DIMS_OPT = Type(Base.INT, optional=True, is_list=True)
 DTYPE_OPT = Type(Base.DTYPE, optional=True)
+STR_OPT = Type(Base.STR, optional=True)
 SHAPES = Type(Base.INT, is_list=True, size=-1)  # the shapes of a list of tensors
 TENSOR_OPT = Type(Base.TENSOR, optional=True)
 
@@ -68,6 +69,18 @@ _ALL = (
     _h("is_contiguous", BOOL, ("x", TENSOR)),
     _h("invert_permutation", DIMS, ("dims", DIMS)),
     _h("real_dtype", DTYPE, ("dtype", DTYPE)),
+    # Fourier transforms: the dimensions, their sizes, and the norm of the adjoint.
+    _h("fft_dims", DIMS, ("dim", DIMS_OPT), ("s", DIMS_OPT), ("n", INT)),
+    _h("fft_sizes", DIMS, ("sizes", DIMS), ("dim", DIMS), ("s", DIMS_OPT)),
+    _h("flip_norm", STR, ("norm", STR_OPT)),
+    _h("halves", DIMS, ("sizes", DIMS)),
+    # Parts of lists of sizes.
+    _h("first_sizes", DIMS, ("sizes", DIMS), ("n", INT)),
+    _h("last_sizes", DIMS, ("sizes", DIMS), ("n", INT)),
+    _h("product_of", INT, ("sizes", DIMS)),
+    _h("joined", DIMS, ("a", DIMS), ("b", DIMS)),
+    _h("without_dims", DIMS, ("n", INT), ("dim", DIMS_OPT)),
+    _h("epsilon", FLOAT, ("dtype", DTYPE)),
     # Tensors from nothing but sizes.
     _h("zeros", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
     _h("ones", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),

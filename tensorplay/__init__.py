@@ -33,21 +33,23 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
-_LAZY = ("amp", "array_api", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+_LAZY = (
+    *("amp", "array_api", "fft", "func", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils"),
+)
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
     "iinfo": "_numeric_limits",
     "autocast": "amp",
+    "ops": "library",
+    "define_op": "library",
+    "define_ops": "library",
     "save": "_files",
     "load": "_files",
 }
 # Names people look for that this version does not have.
 _ABSENT = {
-    "func": "function transforms",
-    "vmap": "function transforms",
-    "fft": "Fourier transforms",
-    "library": "registration of ops from Python",
+    "vmap": "batched functions",
 }
 
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUFFIXES = {".py", ".pyi", ".jinja", ".j2", ".yaml", ".typed"}
+SUFFIXES = {".py", ".pyi", ".jinja", ".j2", ".yaml", ".typed", ".cmake"}
 
 
 def sources(root: Path) -> dict[str, Path]:

@@ -45,7 +45,8 @@ def mirror(source: Path, copy: Path) -> None:
 
 
 class Variant:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *options: str) -> None:
+        self.options = options  # of the configuration, as -DNAME=VALUE
         self.src = ROOT / "build" / name / "src"
         self.ops = self.src / "ops.yaml"
         self.build_dir = self.src / "build" / "out"
@@ -58,7 +59,7 @@ class Variant:
     def sync(self) -> None:
         """Takes over the sources of the tree; the generated files only once, since `generate` rewrites them."""
         for name in COPIED:
-            if name in ("ops.yaml", "generated") and self.is_built:
+            if name == "generated" and self.is_built:
                 continue
             mirror(ROOT / name, self.src / name)
 
@@ -74,7 +75,8 @@ class Variant:
         """Configures once, then compiles what changed; raises CalledProcessError where the compiler refuses."""
         if not (self.build_dir / "build.ninja").exists():
             configure = ["cmake", "-S", str(self.src), "-B", str(self.build_dir), "-G", "Ninja"]
-            subprocess.run([*configure, f"-DPython_EXECUTABLE={sys.executable}"], check=True, stdout=subprocess.DEVNULL)
+            configure += [f"-DPython_EXECUTABLE={sys.executable}", *self.options]
+            subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["cmake", "--build", str(self.build_dir)], check=True)
         link = [sys.executable, str(ROOT / "tools" / "dev_site.py"), str(self.site), str(self.src)]
         subprocess.run(link, check=True)

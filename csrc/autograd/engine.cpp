@@ -153,6 +153,8 @@ class Pass final : public PassBase {
       } else {
         captures_[i].next = s.flags >> kCaptureShift;
         s.flags = (s.flags & ((1u << kCaptureShift) - 1)) | std::uint32_t(i + 1) << kCaptureShift;
+        // backward(inputs=) runs the node of a non-leaf, with its hooks, though nothing goes on from there; grad() does not.
+        if (request_.accumulate) s.flags |= kNeeded;
       }
       // A node is younger than what it points to, so nothing older than the oldest input leads to one. Leaves have no age.
       lowest_ = std::min(lowest_, n->is_accumulator() ? 0 : n->sequence_nr());
@@ -360,6 +362,42 @@ std::vector<TensorRef> Engine::run(const Request& request) {
         "backward: a nested backward() or grad() cannot run after input_grad_buffers was read; run it before");
   if (InNode::available()) return run_pass<InNode>(request);
   return run_pass<InTable>(request);
+}
+
+namespace {
+
+template <class States>
+bool leads_to_older(std::span<const Edge> roots, std::uint64_t age) {
+  States states;
+  std::vector<Node*>& stack = states.work().stack;
+  stack.clear();
+  // True where the node is older; a younger one is walked once.
+  const auto meet = [&](const Edge& e) {
+    if (!e.node) return false;
+    if (e.node->sequence_nr() <= age || e.node->is_accumulator()) return true;
+    PassState& s = states(*e.node);
+    if (s.stamp != states.stamp()) {
+      s.stamp = states.stamp();
+      s.slots = nullptr;
+      stack.push_back(e.node.get());
+    }
+    return false;
+  };
+  for (const Edge& root : roots)
+    if (meet(root)) return true;
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    stack.pop_back();
+    for (const Edge& e : n->next_edges())
+      if (meet(e)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Engine::reaches_older(std::span<const Edge> roots, std::uint64_t age) {
+  return InNode::available() ? leads_to_older<InNode>(roots, age) : leads_to_older<InTable>(roots, age);
 }
 
 void Engine::queue_callback(std::function<void()> f) {

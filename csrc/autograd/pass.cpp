@@ -12,7 +12,7 @@ thread_local constinit PassBase* running_pass = nullptr;
 namespace {
 
 /// Gradients whose memory alone says everything. History does not count: it is followed only with create_graph.
-bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->has_tangent(); }
+bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->is_batched() && !t->has_tangent(); }
 
 Storage take_storage(TensorRef t) {
   if (t->use_count() == 1 && !t->host_object) return std::move(t->storage());
@@ -143,14 +143,7 @@ void PassBase::retained(Node& n, std::span<GradSlot> slots) {
   const auto list = n.meta()->retain_grad;
   for (const auto& [nr, impl] : list) {
     if (nr >= slots.size() || !slots[nr].defined()) continue;
-    const TensorRef t = TensorRef::share(impl);
-    TensorRef& grad = t->ensure_meta().grad;
-    if (!slots[nr].tensor) {
-      Storage copy = engine_ops.clone(slots[nr].value);
-      grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
-    } else {
-      grad = grad ? engine_ops.add_graph(grad, slots[nr].tensor) : engine_ops.clone_graph(slots[nr].tensor);
-    }
+    retain_gradient(TensorRef::share(impl), slots[nr]);
   }
 }
 
@@ -178,12 +171,12 @@ void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
     static_cast<AccumulateGrad&>(n).take_gradient(slot.tensor);
   else if (arrived)
     n.apply({&slot.value, 1});
+  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
   const std::vector<HookRef> post = meta->post_hooks;
   for (const HookRef& h : post) {
     GraphGradVec none;
     h->on_inputs(none, outputs);
   }
-  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
 }
 
 void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
@@ -258,9 +251,9 @@ bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t w
                              SlotVec& grads) {
   NodeMeta* meta = n.meta();
   if (meta && !meta->tensor_hooks.empty()) tensor_hooks(n, slots);
+  if (meta && !meta->retain_grad.empty()) retained(n, slots);
   if (flags >> kCaptureShift) capture(n, slots, flags);
   if (pruned_ && !(flags & kNeeded)) return false;
-  if (meta && !meta->retain_grad.empty() && request_.accumulate) retained(n, slots);
   if (n.is_accumulator()) {
     if (slots.empty()) return false;
     if (meta && !meta->pre_hooks.empty()) {
@@ -313,6 +306,8 @@ void PassBase::finish() {
     for (std::size_t i = 0; i < captures_.size(); ++i) {
       GradSlot& s = captures_[i].slot;
       if (!s.defined() || i >= request_.input_tensors.size() || !request_.input_tensors[i]) continue;
+      const AutogradMeta* kept = request_.input_tensors[i]->meta();
+      if (kept && kept->retains_grad) continue;  // filled when its node ran
       bool again = false;  // a tensor listed twice gets its gradient once
       for (std::size_t k = 0; k < i && !again; ++k) again = request_.input_tensors[k] == request_.input_tensors[i];
       if (again) continue;
@@ -336,7 +331,8 @@ std::vector<TensorRef> PassBase::results() {
     if (seen.empty())
       for (const TensorRef& s : request_.seeds)
         if (s) seen.insert(s->storage().block().get());
-    return seen.insert(t->storage().block().get()).second;
+    const TensorRef& p = t->is_batched() ? t->meta()->physical : t;
+    return seen.insert(p->storage().block().get()).second;
   };
   for (std::size_t i = 0; i < out.size(); ++i) {
     GradSlot& s = captures_[i].slot;

@@ -1,4 +1,4 @@
-// Free lists refill from chunks; large blocks are cached by rounded size up to a bound, on huge pages where offered.
+// Free lists refill from chunks and give them back whole; large blocks are cached by rounded size up to a bound, on huge pages where offered.
 #include "core/allocator.h"
 
 #include <cstdlib>
@@ -23,39 +23,219 @@ constexpr bool kPooling = false;  // every object its own allocation, so that th
 constexpr bool kPooling = true;
 #endif
 
+namespace {
+
+constexpr std::size_t kHuge = std::size_t(2) << 20;
+
+/// A piece of kHuge bytes, aligned to its size, that holds objects of one class. A list of a class (small_lists) holds
+/// what is about to be used; what does not fit there goes back to its chunk, and a chunk that is whole again to the system.
+struct Chunk {
+  FreeNode* free;
+  std::uint32_t held, all;  // objects in `free`; objects there are
+  std::uint32_t cls;
+  Chunk *next, *before;  // among those of its class that hold something
+};
+constexpr std::size_t kHeader = 64;
+static_assert(sizeof(Chunk) <= kHeader);
+
+Chunk* partial[kClasses + 1];
+Chunk* reserve = nullptr;  // whole ones kept for the next graph, of any class
+std::size_t reserved = 0;
+constexpr std::size_t kReserve = 16;
+
+void* map_chunk() {
+#if defined(__linux__) && !defined(TP_PORTABLE)
+  // Not malloc: what it got back it may keep.
+  void* raw = mmap(nullptr, 2 * kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  char* from = static_cast<char*>(raw);
+  char* base = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1));
+  if (base != from) munmap(from, std::size_t(base - from));
+  munmap(base + kHuge, kHuge - std::size_t(base - from));
+  madvise(base, kHuge, MADV_HUGEPAGE);  // the walk over a large graph misses fewer translations
+  return base;
+#else
+  return std::aligned_alloc(kHuge, kHuge);
+#endif
+}
+void unmap_chunk(void* base) {
+#if defined(__linux__) && !defined(TP_PORTABLE)
+  munmap(base, kHuge);
+#else
+  std::free(base);
+#endif
+}
+
+/// Which addresses are chunks: open addressing, keyed by the number of the kHuge-aligned range.
+class ChunkSet {
+ public:
+  bool has(std::uintptr_t base) const {
+    for (std::size_t i = slot(base);; i = (i + 1) & mask_) {
+      if (table_[i] == base) return true;
+      if (!table_[i]) return false;
+    }
+  }
+  void add(std::uintptr_t base) {
+    if (2 * (++used_) > mask_) grow();
+    put(base);
+  }
+  void remove(std::uintptr_t base) {
+    std::size_t i = slot(base);
+    while (table_[i] != base) i = (i + 1) & mask_;
+    --used_;
+    for (std::size_t j = (i + 1) & mask_;; j = (j + 1) & mask_) {  // close the gap, so that searches do not end in it
+      if (!table_[j]) break;
+      const std::size_t home = slot(table_[j]);
+      if (((j - home) & mask_) < ((j - i) & mask_)) continue;
+      table_[i] = table_[j];
+      i = j;
+    }
+    table_[i] = 0;
+  }
+
+ private:
+  std::size_t slot(std::uintptr_t base) const { return (base / kHuge * 0x9E3779B1u) & mask_; }
+  void put(std::uintptr_t base) {
+    std::size_t i = slot(base);
+    while (table_[i]) i = (i + 1) & mask_;
+    table_[i] = base;
+  }
+  void grow() {
+    const std::vector<std::uintptr_t> old = std::move(table_);
+    mask_ = 2 * mask_ + 1;
+    table_.assign(mask_ + 1, 0);
+    for (std::uintptr_t b : old)
+      if (b) put(b);
+  }
+  std::size_t mask_ = 63, used_ = 0;
+  std::vector<std::uintptr_t> table_ = std::vector<std::uintptr_t>(64, 0);
+};
+ChunkSet& chunks() {
+  static ChunkSet* set = new ChunkSet;  // outlives static destructors, as the cache below
+  return *set;
+}
+
+void unlink(Chunk* c) {
+  (c->before ? c->before->next : partial[c->cls]) = c->next;
+  if (c->next) c->next->before = c->before;
+}
+
+/// Back to its chunk; false for an object of the small beginnings of its class, which stay.
+bool give_back(std::size_t cls, void* p) {
+  static std::uintptr_t last[kClasses + 1];  // neighbours end together
+  const std::uintptr_t base = reinterpret_cast<std::uintptr_t>(p) & ~(std::uintptr_t(kHuge) - 1);
+  if (base != last[cls]) {
+    if (!chunks().has(base)) return false;
+    last[cls] = base;
+  }
+  Chunk* c = reinterpret_cast<Chunk*>(base);
+  FreeNode* n = static_cast<FreeNode*>(p);
+  n->next = c->free;
+  c->free = n;
+  if (c->held++ == 0) {
+    c->before = nullptr;
+    c->next = partial[cls];
+    if (c->next) c->next->before = c;
+    partial[cls] = c;
+  }
+  if (c->held < c->all) return true;
+  unlink(c);
+  chunks().remove(base);
+  last[cls] = 0;
+  if (reserved < kReserve) {
+    c->next = reserve;
+    reserve = c;
+    ++reserved;
+  } else {
+    unmap_chunk(c);
+  }
+  return true;
+}
+
+/// Hands the objects from `first` on to the list, in address order, except the first: that is the caller's.
+void* spread(FreeList& list, char* first, std::size_t size, std::size_t n) {
+  for (std::size_t i = n - 1; i >= 1; --i) {
+    FreeNode* f = reinterpret_cast<FreeNode*>(first + i * size);
+    f->next = list.head;
+    list.head = f;
+  }
+  list.count += std::uint32_t(n - 1);
+  return first;
+}
+
+void* from_chunk(std::size_t cls, std::size_t size) {
+  FreeList& list = small_lists[cls];
+  if (Chunk* c = partial[cls]) {
+    unlink(c);
+    FreeNode* p = c->free;
+    list.head = p->next;
+    list.count = c->held - 1;
+    c->free = nullptr;
+    c->held = 0;
+    return p;
+  }
+  void* base = reserve;
+  if (reserve) {
+    reserve = reserve->next;
+    --reserved;
+  } else {
+    base = map_chunk();
+  }
+  if (!base) return nullptr;
+  Chunk* c =
+      new (base) Chunk{nullptr, 0, std::uint32_t((kHuge - kHeader) / size), std::uint32_t(cls), nullptr, nullptr};
+  chunks().add(reinterpret_cast<std::uintptr_t>(base));
+  return spread(list, static_cast<char*>(base) + kHeader, size, c->all);
+}
+
+/// Everything that lies in lists goes back to its chunk, whole chunks to the system.
+void trim_small() {
+  for (std::size_t cls = 0; cls <= kClasses; ++cls) {
+    FreeList& list = small_lists[cls];
+    FreeNode* n = list.head;
+    list = {};
+    while (n) {
+      FreeNode* next = n->next;
+      if (!give_back(cls, n)) {
+        n->next = list.head;
+        list.head = n;
+        ++list.count;
+      }
+      n = next;
+    }
+  }
+  for (; reserve; --reserved) {
+    Chunk* c = reserve;
+    reserve = c->next;
+    unmap_chunk(c);
+  }
+}
+
+}  // namespace
+
 void* small_refill(std::size_t cls) {
   const std::size_t size = (cls ? cls : 1) * kSmallStep;
   if (!kPooling) return std::malloc(size);
-  // A class in heavy use (a graph of a million nodes) grows by huge pages: the walk over it then misses fewer translations.
+  // A class begins with little pieces; one in heavy use (a graph of a million nodes) grows by chunks.
   static std::uint32_t refills[kClasses + 1];
-  std::size_t chunk = 16384;
-  char* base = nullptr;
-#if defined(__linux__) && !defined(TP_PORTABLE)
-  if (++refills[cls] > 128) {
-    chunk = std::size_t(2) << 20;
-    base = static_cast<char*>(std::aligned_alloc(chunk, chunk));
-    if (base) madvise(base, chunk, MADV_HUGEPAGE);
+  constexpr std::size_t piece = 16384;
+  void* p = nullptr;
+  if (refills[cls] >= 128) {
+    p = from_chunk(cls, size);
+  } else {
+    ++refills[cls];
+    if (char* base = static_cast<char*>(std::malloc(piece))) p = spread(small_lists[cls], base, size, piece / size);
   }
-#endif
-  if (!base) base = static_cast<char*>(std::malloc(chunk));
-  if (!base) fail(ErrorKind::Memory, "allocation of ", size, " bytes failed");
-  const std::size_t n = chunk / size;
-  FreeList& list = small_lists[cls];
-  for (std::size_t i = n - 1; i >= 1; --i) {  // hand out in address order
-    FreeNode* f = reinterpret_cast<FreeNode*>(base + i * size);
-    f->next = list.head;
-    list.head = f;
-    ++list.count;
-  }
-  return base;
+  if (!p) fail(ErrorKind::Memory, "allocation of ", size, " bytes failed");
+  return p;
 }
 
 void small_overflow(std::size_t cls, void* p) {
-  // Chunks are shared by many objects, so a single object cannot go back to the system: the list just grows.
   if (!kPooling) {
     std::free(p);
     return;
   }
+  if (give_back(cls, p)) return;
   FreeList& list = small_lists[cls];
   FreeNode* n = static_cast<FreeNode*>(p);
   n->next = list.head;
@@ -64,8 +244,6 @@ void small_overflow(std::size_t cls, void* p) {
 }
 
 namespace {
-
-constexpr std::size_t kHuge = std::size_t(2) << 20;
 
 struct Cache {
   std::unordered_map<std::size_t, std::vector<void*>> free;
@@ -148,6 +326,7 @@ Stats stats() {
 }
 void reset_peak() { cache().peak = cache().in_use; }
 void trim() {
+  if (kPooling) trim_small();
   Cache& c = cache();
   for (auto& [size, list] : c.free)
     for (void* p : list) std::free(p);

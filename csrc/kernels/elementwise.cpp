@@ -7,6 +7,7 @@
 #include "core/modes.h"
 #include "core/parallel_for.h"
 #include "kernels/staging.h"
+#include "kernels/streaming.h"
 #include "kernels/tiles.h"
 
 namespace tp::kernels {
@@ -70,6 +71,28 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
   run_tiles(walk, {tiles, n}, loop, params);
 }
 
+// One thread's part of a large result, block by block through the first cache; inputs are read ahead while a block leaves.
+void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64_t* item, std::size_t operands,
+                  const Scalar* params) {
+  alignas(64) char block[kStreamBlock];
+  char* at[kMaxOperands];
+  for (std::size_t i = 1; i < operands; ++i) at[i] = data[i];
+  at[0] = block;
+  const std::int64_t step = kStreamBlock / item[0];
+  char* to = data[0];
+  for (std::int64_t i = 0; i < n; i += step) {
+    const std::int64_t k = std::min(step, n - i);
+    loop(k, at, params);
+    for (std::size_t o = 1; o < operands; ++o) {
+      at[o] += k * item[o];
+      for (std::int64_t b = 0; b < k * item[o]; b += 64) __builtin_prefetch(at[o] + b + kStreamBlock);
+    }
+    stream(to, block, k * item[0]);
+    to += k * item[0];
+  }
+  stream_fence();
+}
+
 // Contiguous operands that are already of the loop's type.
 void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<const Storage* const> inputs,
               const Scalar* params) {
@@ -80,11 +103,17 @@ void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<co
   std::int64_t item[kMaxOperands];
   item[0] = std::int64_t(item_size(t.out));
   for (std::size_t i = 0; i < inputs.size(); ++i) item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
+  bool streamed = streams(std::size_t(n * item[0]));
+  // In place the lines written are the lines just read.
+  for (std::size_t i = 1; i <= inputs.size(); ++i) streamed &= data[i] != data[0];
   modes::Unlocked unlocked(n >= kUnlockFrom);
   parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
     char* at[kMaxOperands];
     for (std::size_t i = 0; i <= inputs.size(); ++i) at[i] = data[i] + b * item[i];
-    loop(e - b, at, params);
+    if (streamed)
+      run_streamed(loop, e - b, at, item, inputs.size() + 1, params);
+    else
+      loop(e - b, at, params);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/errors.h"
+#include "kernels/panel_gemm.h"
 #include "kernels/scratch.h"
 #include "kernels/small_gemm.h"
 
@@ -165,6 +166,26 @@ void own_product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T
   call_small(SmallGemmArgs<T>{1, m, n, k, a.p, 0, a.rs, a.cs, b.p, 0, b.rs, b.cs, c, 0, ldc, alpha, beta});
 }
 
+/// Whether this machine has a product of our own for T that is the better one at these sizes; if so, does it.
+template <class T>
+bool panel_product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b, T beta, T* c, int64_t ldc,
+                   const T* bias) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    static const PanelGemm& table = TP_PICK_TABLE(panel_gemm);
+    void (*f)(const PanelGemmArgs<T>&) = nullptr;
+    if constexpr (std::is_same_v<T, float>)
+      f = table.f32;
+    else
+      f = table.f64;
+    if (!f || !is_panel_product(m, n, k)) return false;
+    Scratch<T> room(panel_gemm_room(m, n, k, sizeof(T)));
+    f({m, n, k, a.p, a.rs, a.cs, b.p, b.rs, b.cs, c, ldc, alpha, beta, bias, room.get()});
+    return true;
+  } else {
+    return false;
+  }
+}
+
 void check_sizes(int64_t m, int64_t n, int64_t k, int64_t ldc) {
   if (TP_UNLIKELY(m > INT_MAX || n > INT_MAX || k > INT_MAX || ldc > INT_MAX))
     runtime_error("matrix product: sizes ", m, " x ", k, " x ", n, " exceed 2^31 - 1; split the operands");
@@ -234,6 +255,11 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
       piece(0, m, 0, n);
   } else {
     if (is_small_product(m, n, k)) return own_product(m, n, k, alpha, a, b, beta, c, ldc, bias);
+    const auto own_piece = [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+      return panel_product<T>(i1 - i0, j1 - j0, k, alpha, {a.p + i0 * a.rs, a.rs, a.cs}, {b.p + j0 * b.cs, b.rs, b.cs},
+                              beta, c + i0 * ldc + j0, ldc, bias ? bias + j0 : nullptr);
+    };
+    if (!threads && own_piece(0, m, 0, n)) return;
     check_sizes(m, n, k, ldc);
     prepare_library();
     std::optional<Operand<T>> oa = in_place(a, m, k), ob = in_place(b, k, n);
@@ -247,6 +273,7 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
       ob = Operand<T>{copy_b.get(), int(n), CblasNoTrans};
     }
     const auto piece = [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+      if (own_piece(i0, i1, j0, j1)) return;
       Operand<T> pa = *oa, pb = *ob;
       pa.p += pa.trans == CblasNoTrans ? i0 * pa.ld : i0;
       pb.p += pb.trans == CblasNoTrans ? j0 : j0 * pb.ld;

@@ -19,6 +19,8 @@ using Copy2dFn = void (*)(char* to, const char* from, const Copy2dStrides& s, st
 struct StagingTable {
   ConvertFn convert[kNumDtypes][kNumDtypes];  // [from][to]
   Copy2dFn copy2d[5];  // item sizes 1, 2, 4, 8, 16
+  /// Copies past the caches; see streaming.h.
+  void (*stream)(char* to, const char* from, std::int64_t bytes);
 };
 TP_DECLARE_TABLE(StagingTable, staging_table)
 

@@ -8,6 +8,7 @@
 #include "core/modes.h"
 #include "kernels/scratch.h"
 #include "kernels/staging.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 namespace {
@@ -107,7 +108,8 @@ struct Runner {
   Loop loop;
   const Scalar* params;
   TileShape tile;
-  bool by_rows;  // long rows of several: the loop runs row by row
+  bool by_rows;   // long rows of several: the loop runs row by row
+  bool streamed;  // the output is contiguous along rows, too large for the caches, and no input
 
   bool lies_flat(std::size_t o, std::int64_t rows, std::int64_t cols) const {
     const std::int64_t s0 = stride(walk, o, 0), s1 = stride(walk, o, 1);
@@ -121,6 +123,12 @@ struct Runner {
   void scatter(char* to, const char* from, std::int64_t rows, std::int64_t cols) const {
     const Copy2dStrides s{stride(walk, 0, 1), stride(walk, 0, 0), cols, 1};
     staging->copy2d[copy2d_index(std::size_t(ops[0].item))](to, from, s, rows, cols);
+  }
+
+  void stream_rows(char* to, const char* from, std::int64_t rows, std::int64_t cols) const {
+    const std::int64_t step = stride(walk, 0, 1) * ops[0].item, bytes = cols * ops[0].item;
+    if (rows == 1 || step == bytes) return stream(to, from, rows * bytes);
+    for (std::int64_t r = 0; r < rows; ++r) stream(to + r * step, from + r * bytes, bytes);
   }
 
   void operator()(std::int64_t begin, std::int64_t end) const {
@@ -168,24 +176,31 @@ struct Runner {
         run_rows(cursor, data, block[0], rows, cols);
         if (data[0] == to) continue;
       } else if (loop) {
-        data[0] = lies_flat(0, rows, cols) && !ops[0].convert ? to : block[0];
+        data[0] = lies_flat(0, rows, cols) && !ops[0].convert && !streamed ? to : block[0];
         loop(count, data, params);
       } else {
         data[0] = data[1];
       }
       if (ops[0].convert) {
-        char* converted = lies_flat(0, rows, cols) ? to : raw[0];
+        char* converted = lies_flat(0, rows, cols) && !streamed ? to : raw[0];
         ops[0].convert(converted, data[0], count);
         data[0] = converted;
       }
-      if (data[0] != to) scatter(to, data[0], rows, cols);
+      if (data[0] == to) continue;
+      if (streamed)
+        stream_rows(to, data[0], rows, cols);
+      else
+        scatter(to, data[0], rows, cols);
     }
+    if (streamed) stream_fence();
     if (on_heap) delete[] memory;
   }
 
   // One call a row: operands that are contiguous along rows are used where they are.
   void run_rows(const Cursor& cursor, char** data, char* block, std::int64_t rows, std::int64_t cols) const {
-    data[0] = !ops[0].convert && stride(walk, 0, 0) == 1 ? cursor.at(0) : block;
+    const bool direct = !ops[0].convert && stride(walk, 0, 0) == 1;
+    if (direct && streamed) return stream_each_row(cursor, data, block, rows, cols);
+    data[0] = direct ? cursor.at(0) : block;
     char* row[kMaxOperands];
     std::int64_t step[kMaxOperands];
     for (std::size_t o = 0; o < ops.size(); ++o) {
@@ -195,6 +210,23 @@ struct Runner {
     for (std::int64_t r = 0; r < rows; ++r) {
       loop(cols, row, params);
       for (std::size_t o = 0; o < ops.size(); ++o) row[o] += step[o];
+    }
+  }
+
+  // The same into a block of one row, which leaves at once.
+  void stream_each_row(const Cursor& cursor, char** data, char* block, std::int64_t rows, std::int64_t cols) const {
+    char* row[kMaxOperands];
+    std::int64_t step[kMaxOperands];
+    for (std::size_t o = 1; o < ops.size(); ++o) {
+      row[o] = data[o];
+      step[o] = data[o] == cursor.at(o) ? stride(walk, o, 1) * ops[o].item : cols * ops[o].block_item;
+    }
+    row[0] = block;
+    data[0] = cursor.at(0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      loop(cols, row, params);
+      for (std::size_t o = 1; o < ops.size(); ++o) row[o] += step[o];
+      stream(data[0] + r * stride(walk, 0, 1) * ops[0].item, block, cols * ops[0].item);
     }
   }
 
@@ -208,13 +240,22 @@ struct Copier {
   const Walk& walk;
   std::span<const TileOperand> ops;
   TileShape tile;
+  bool streamed;  // rows of both are contiguous and too many for the caches
 
   void operator()(std::int64_t begin, std::int64_t end) const {
     const Copy2dFn copy = staging->copy2d[copy2d_index(std::size_t(ops[0].item))];
     const Copy2dStrides s{stride(walk, 0, 1), stride(walk, 0, 0), stride(walk, 1, 1), stride(walk, 1, 0)};
     Cursor cursor(walk, ops, tile, begin);
-    for (std::int64_t i = begin; i < end; ++i, cursor.advance())
-      copy(cursor.at(0), cursor.at(1), s, cursor.rows(), cursor.cols());
+    for (std::int64_t i = begin; i < end; ++i, cursor.advance()) {
+      if (!streamed) {
+        copy(cursor.at(0), cursor.at(1), s, cursor.rows(), cursor.cols());
+        continue;
+      }
+      const std::int64_t item = ops[0].item;
+      for (std::int64_t r = 0; r < cursor.rows(); ++r)
+        stream(cursor.at(0) + r * s.to_row * item, cursor.at(1) + r * s.from_row * item, cursor.cols() * item);
+    }
+    if (streamed) stream_fence();
   }
 };
 
@@ -268,6 +309,9 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
     staged |= ops[o].convert != nullptr || (walk.num_dims > 0 && walk.strides[o][0] != 1);
   const bool transposed = bring_transposed_dim(walk);
   const bool plain_copy = !loop && !ops[0].convert && !ops[1].convert;
+  bool streamed = streams(std::size_t(numel) * std::size_t(ops[0].item)) && walk.num_dims > 0 &&
+      walk.strides[0][0] == 1 && walk.sizes[0] * ops[0].item >= 256;
+  for (std::size_t o = 1; o < ops.size(); ++o) streamed &= ops[o].base != ops[0].base;
   TileShape tile;
   if (transposed) {
     int item = 1;
@@ -279,6 +323,7 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
     tile = {std::max<std::int64_t>(1, std::min(s1, kDirectBlock / cols)), cols};
   } else {
     tile = tile_shape(walk, staged || (walk.num_dims > 1 && walk.sizes[0] < kDirectRow));
+    if (streamed) tile.cols = std::min(tile.cols, 2 * kStreamBlock / ops[0].item);
   }
   std::int64_t tiles = 1;
   for (int d = 0; d < walk.num_dims; ++d) {
@@ -295,9 +340,9 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
   };
   // A small transposed copy goes straight to its place; a large one through a strip in cache.
   if (plain_copy && !(transposed && tile.cols >= kDirectRow / 2))
-    run(Copier{walk, ops, tile});
+    run(Copier{walk, ops, tile, streamed && walk.strides[1][0] == 1});
   else
-    run(Runner{walk, ops, loop, params, tile, loop && tile.rows > 1 && tile.cols >= kDirectRow / 2});
+    run(Runner{walk, ops, loop, params, tile, loop && tile.rows > 1 && tile.cols >= kDirectRow / 2, streamed});
 }
 
 Extent extent(const Storage& s) {

@@ -89,6 +89,21 @@ TP_API int reduction_code(std::string_view reduction);
 inline bool is_floating(const Storage& s) { return is_float(s.dtype()); }
 inline bool is_floating(const TensorRef& t) { return is_float(t->dtype()); }
 TP_API Shape broadcast_shape(const Shape& a, const Shape& b);
+/// Of Fourier transforms: the dimensions (the last len(s), or all, where none are given), their lengths (an empty s and -1
+/// leave the tensor's own), and the norm with which the opposite transform has the same factor.
+TP_API Dims fft_dims(const std::optional<Dims>& dim, const std::optional<Dims>& s, std::int64_t n);
+TP_API Dims fft_sizes(const Shape& sizes, const Dims& dim, const std::optional<Dims>& s);
+TP_API std::string_view flip_norm(std::optional<std::string_view> norm);
+TP_API Dims halves(const Dims& sizes);
+/// sizes[:n] and sizes[n:] of Python.
+TP_API Dims first_sizes(const Dims& sizes, std::int64_t n);
+TP_API Dims last_sizes(const Dims& sizes, std::int64_t n);
+TP_API std::int64_t product_of(const Dims& sizes);
+TP_API Dims joined(const Dims& a, const Dims& b);
+/// Every dimension of n but those of dim.
+TP_API Dims without_dims(std::int64_t n, const std::optional<Dims>& dim);
+/// The distance from 1 to the next number of the dtype.
+TP_API double epsilon(Dtype dtype);
 
 /// The reduced dimensions put back as size 1 where keepdim dropped them.
 template <class V>

@@ -1,4 +1,6 @@
 // Arithmetic of sizes and dimension lists that formulas use. Knows no memory.
+#include <algorithm>
+
 #include "core/errors.h"
 #include "ops/formula.h"
 
@@ -115,6 +117,68 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
     out[lead + i] = s;
   }
   return out;
+}
+
+Dims fft_dims(const std::optional<Dims>& dim, const std::optional<Dims>& s, std::int64_t n) {
+  if (dim) return *dim;
+  Dims out;
+  for (std::int64_t d = s && s->size() ? n - s->size() : 0; d < n; ++d) out.push_back(d);
+  return out;
+}
+Dims fft_sizes(const Shape& sizes, const Dims& dim, const std::optional<Dims>& s) {
+  Dims out;
+  for (int i = 0; i < dim.size(); ++i) {
+    const bool given = s && s->size() && (*s)[i] != -1;
+    out.push_back(given ? (*s)[i] : sizes[int(dim[i] < 0 ? dim[i] + sizes.size() : dim[i])]);
+  }
+  return out;
+}
+std::string_view flip_norm(std::optional<std::string_view> norm) {
+  if (norm == "ortho") return "ortho";
+  return norm == "forward" ? "backward" : "forward";
+}
+Dims halves(const Dims& sizes) {
+  Dims out = sizes;
+  for (std::int64_t& n : out) n /= 2;
+  return out;
+}
+
+namespace {
+Dims part(const Dims& sizes, std::int64_t from, std::int64_t to) {
+  const std::int64_t n = sizes.size();
+  Dims out;
+  for (std::int64_t i = std::max<std::int64_t>(from, 0); i < std::min(to, n); ++i) out.push_back(sizes[int(i)]);
+  return out;
+}
+}  // namespace
+Dims first_sizes(const Dims& sizes, std::int64_t n) { return part(sizes, 0, n < 0 ? sizes.size() + n : n); }
+Dims last_sizes(const Dims& sizes, std::int64_t n) { return part(sizes, n < 0 ? sizes.size() + n : n, sizes.size()); }
+std::int64_t product_of(const Dims& sizes) {
+  std::int64_t out = 1;
+  for (const std::int64_t n : sizes) out *= n;
+  return out;
+}
+Dims joined(const Dims& a, const Dims& b) {
+  Dims out = a;
+  for (const std::int64_t d : b) out.push_back(d);
+  return out;
+}
+Dims without_dims(std::int64_t n, const std::optional<Dims>& dim) {
+  Dims out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    bool gone = false;
+    for (int k = 0; dim && k < dim->size(); ++k) gone |= ((*dim)[k] < 0 ? (*dim)[k] + n : (*dim)[k]) == i;
+    if (!gone) out.push_back(i);
+  }
+  return out;
+}
+double epsilon(Dtype dtype) {
+  switch (real_dtype(dtype)) {
+    case Dtype::F16: return 0x1p-10;
+    case Dtype::BF16: return 0x1p-7;
+    case Dtype::F32: return 0x1p-23;
+    default: return 0x1p-52;
+  }
 }
 
 }  // namespace tp::ops

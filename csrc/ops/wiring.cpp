@@ -97,6 +97,14 @@ void finish_inplace(const TensorRef& t, NodeRef node) {
 
 void check_out(const OpSchema& schema, const TensorRef& out, std::initializer_list<const TensorRef*> inputs) {
   check_writable(schema, out);
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && (has_tangents({&out}) || [&] {
+        for (const TensorRef* t : inputs)
+          if (has_tangents({t})) return true;
+        return false;
+      }()))
+    runtime_error(schema.name,
+                  "(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
+                  "arguments carries a tangent; call it without out=.");
   if (!modes::grad_enabled()) return;
   bool any = out->requires_grad();
   for (const TensorRef* t : inputs) any |= *t && (*t)->requires_grad();

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "kernels/linalg.h"
+
 namespace tp::python {
 
 void host_error() { throw HostError(); }
@@ -318,6 +320,13 @@ PyObject* exception_of(ErrorKind kind) {
 
 }  // namespace
 
+PyObject* linalg_error_type() noexcept {
+  static PyObject* type = PyErr_NewExceptionWithDoc("tensorplay.linalg.LinAlgError",
+                                                    "A matrix that has no factorisation, inverse or solution.",
+                                                    PyExc_RuntimeError, nullptr);
+  return type;
+}
+
 void set_python_error(const char* op) noexcept {
   const auto say = [op](PyObject* type, const char* text) {
     if (op && !names_op(text, op))
@@ -329,6 +338,9 @@ void set_python_error(const char* op) noexcept {
     throw;
   } catch (const HostError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an operation failed without saying why");
+  } catch (const kernels::LinalgError& e) {
+    PyObject* type = linalg_error_type();
+    say(type ? type : PyExc_RuntimeError, e.what());
   } catch (const Error& e) {
     say(exception_of(e.kind()), e.what());
   } catch (const std::bad_alloc&) {

@@ -13,6 +13,9 @@
 
 namespace tp { class Generator; }
 
+// Exported from _C: the bindings of op libraries built outside call it too.
+#pragma GCC visibility push(default)
+
 namespace tp::python {
 
 // ---- parameters ------------------------------------------------------------------------------------------------------
@@ -406,7 +409,9 @@ class Registry {
   unaryfunc unary_[int(Slot::Count)] = {};
 };
 
-/// Generated (generated/cpp/bind/registry.cpp).
-void register_all(Registry& r);
+/// Generated (generated/cpp/bind/registry.cpp), one for each library: never exported.
+__attribute__((visibility("hidden"))) void register_all(Registry& r);
 
 }  // namespace tp::python
+
+#pragma GCC visibility pop

@@ -5,6 +5,9 @@
 
 #include "core/tensor_impl.h"
 
+// Exported from _C: the bindings of op libraries built outside look into them too.
+#pragma GCC visibility push(default)
+
 namespace tp::python {
 
 /// A Python Tensor. It owns its impl, except while the impl owns it (impl->owns_host_object): then `ref` is a borrowed
@@ -72,3 +75,5 @@ class Owned {
 };
 
 }  // namespace tp::python
+
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/ops_used.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -13,6 +14,14 @@ int normal_dim(const char* op, std::int64_t dim, int ndim) {
   if (dim < -room || dim >= room)
     index_error(op, ": dimension out of range (expected to be in [", -room, ", ", room - 1, "], got ", dim, ")");
   return int(dim < 0 ? dim + room : dim);
+}
+
+/// Of one sample, where the tensor is batched.
+Strides logical_strides(const TensorRef& t) {
+  const Strides& all = batch::physical(t)->storage().strides();
+  Strides strides;
+  for (int i = all.size() - t->dim(); i < all.size(); ++i) strides.push_back(all[i]);
+  return strides;
 }
 
 constexpr Param kDimParams[] = {{"input", Kind::Tensor}, {"dim", Kind::OptInt, true}};
@@ -33,7 +42,7 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static const Spec spec{"stride", "stride(Tensor input, int? dim=None)", kDimParams};
   return guarded([&]() -> PyObject* {
-    const Strides& strides = tensor_of(self)->storage().strides();
+    const Strides strides = logical_strides(tensor_of(self));
     Slots<2> a;
     parse(spec, a, self, args, n, kw);
     const auto dim = to_opt_int(spec, a, 1);
@@ -45,16 +54,30 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self)->dim()); }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype())); }
-PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->storage().offset()); }
-PyObject* is_contiguous(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self)->storage().is_contiguous());
+PyObject* storage_offset(PyObject* self, PyObject*) {
+  return PyLong_FromLongLong(batch::physical(tensor_of(self))->storage().offset());
 }
-PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self)->storage().raw()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  const TensorRef& t = tensor_of(self);
+  if (TP_LIKELY(!t->is_batched())) return PyBool_FromLong(t->storage().is_contiguous());
+  const Strides strides = logical_strides(t);
+  std::int64_t step = 1;
+  for (int i = t->dim() - 1; i >= 0; --i) {
+    if (t->sizes()[i] > 1 && strides[i] != step) Py_RETURN_FALSE;
+    step *= std::max<std::int64_t>(t->sizes()[i], 1);
+  }
+  Py_RETURN_TRUE;
+}
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(batch::physical(tensor_of(self))->storage().raw());
+}
 PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_float(tensor_of(self)->dtype())); }
 PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self)->dtype())); }
 PyObject* is_signed_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_signed(tensor_of(self)->dtype())); }
-PyObject* is_inference(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_inference()); }
-PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_view()); }
+PyObject* is_inference(PyObject* self, PyObject*) {
+  return PyBool_FromLong(batch::physical(tensor_of(self))->is_inference());
+}
+PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(batch::physical(tensor_of(self))->is_view()); }
 
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] { return item_of(tensor_of(self), "item"); });
@@ -73,8 +96,11 @@ PyObject* nested_list(const Storage& s, int dim, const char* p) {
   return list.release();
 }
 PyObject* tolist(PyObject* self, PyObject*) {
-  const Storage& s = tensor_of(self)->storage();
-  return nested_list(s, 0, s.raw());
+  return guarded([&]() -> PyObject* {
+    need_values(tensor_of(self), "tolist");
+    const Storage& s = tensor_of(self)->storage();
+    return nested_list(s, 0, s.raw());
+  });
 }
 
 PyObject* complex_value(PyObject* self, PyObject*) {
@@ -104,6 +130,57 @@ PyObject* reversed(PyObject* self, PyObject*) {
     Owned flip(PyObject_GetAttrString(self, "flip"));
     Owned arg(wrap(dims));
     return flip && arg ? PyObject_CallOneArg(flip.get(), arg.get()) : nullptr;
+  });
+}
+
+// ---- resizing --------------------------------------------------------------------------------------------------------
+/// The same memory where it is large enough; elements that a larger one adds are not initialised.
+void resize(const char* op, const TensorRef& t, const Shape& sizes) {
+  if (t->requires_grad())
+    runtime_error(op, ": cannot resize variables that require grad; this one has sizes ", t->sizes(),
+                  ", asked for are ", sizes, "; resize t.detach(), or take a view");
+  if (t->has_tangent()) runtime_error(op, ": cannot resize a tensor that carries a tangent; unpack its dual first");
+  std::int64_t count = 1;
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0) runtime_error(op, ": sizes must not be negative, got ", sizes);
+    if (__builtin_mul_overflow(count, sizes[i], &count)) runtime_error(op, ": sizes ", sizes, " are too large");
+  }
+  const Storage& s = t->storage();
+  if (s.sizes() == sizes) return;
+  const std::int64_t held = std::int64_t(s.block()->nbytes / item_size(s.dtype())) - s.offset();
+  if (count <= held) {
+    t->set_storage(s.with_geometry(sizes, contiguous_strides(sizes), s.offset()));
+    t->clear_reshaped();  // no op follows that would
+    return;
+  }
+  if (s.block()->owner)
+    runtime_error(op, ": the memory belongs to another library and holds ", held, " elements, asked for are ", count,
+                  "; clone the tensor first");
+  Storage grown = empty(sizes, s.dtype());
+  if (held > 0) std::memcpy(grown.raw(), s.raw(), std::size_t(held) * item_size(s.dtype()));
+  t->set_storage(std::move(grown));
+}
+
+PyObject* resize_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"input", Kind::Tensor}, {"size", Kind::IntList}};
+  static const Spec spec{"resize_", "resize_(Tensor input, int[] size)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    resize("resize_", tensor_of(self), to_dims(spec, a, 1));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* resize_as(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"input", Kind::Tensor}, {"other", Kind::Tensor}};
+  static const Spec spec{"resize_as_", "resize_as_(Tensor input, Tensor other)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    resize("resize_as_", tensor_of(self), to_tensor(spec, a, 1).ref()->sizes());
+    Py_INCREF(self);
+    return self;
   });
 }
 
@@ -152,6 +229,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject
     if (!PyType_Check(a[0]) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(a[0]), &TensorType))
       type_error("_make_subclass: cls must be a subclass of Tensor");
     const TensorArg data = to_tensor(spec, a, 1);
+    need_values(data.ref(), "_make_subclass");
     TensorRef t = TensorImpl::make(data.ref()->storage());
     if (to_bool(spec, a, 2, false)) set_requires_grad_flag(t, true);
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(a[0]), std::move(t));
@@ -161,6 +239,7 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&]() -> PyObject* {
     if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &TensorType))
       type_error("as_subclass: the argument must be a subclass of Tensor");
+    need_values(tensor_of(self), "as_subclass");
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), alias_of(tensor_of(self)));
   });
 }
@@ -197,6 +276,7 @@ PyTypeObject* iterator_type() {
 }  // namespace
 
 PyObject* item_of(const TensorRef& t, const char* op) {
+  need_values(t, op);
   const Storage& s = t->storage();
   if (s.numel() != 1)
     runtime_error(op, ": a tensor with ", s.numel(),
@@ -234,6 +314,7 @@ int tensor_contains(PyObject* self, PyObject* value) {
     Owned equal(PyObject_RichCompare(self, value, Py_EQ));
     if (!equal) host_error();
     if (!is_tensor(equal.get())) return PyObject_IsTrue(equal.get());
+    need_values(tensor_of(equal.get()), "bool");
     const Storage& s = tensor_of(equal.get())->storage();
     for (std::int64_t i = 0; i < s.numel(); ++i)
       if (read_element(s, i).to_bool()) return 1;
@@ -266,6 +347,7 @@ PyObject* tensor_index(PyObject* self) {
 int tensor_bool(PyObject* self) {
   return guarded_int([&]() -> int {
     const TensorRef& t = tensor_of(self);
+    need_values(t, "bool");
     if (t->numel() == 0) runtime_error("bool: the truth of an empty tensor is ambiguous; compare numel() with 0");
     if (t->numel() > 1)
       runtime_error("bool: the truth of a tensor with more than one value is ambiguous; use any() or all()");
@@ -338,6 +420,11 @@ PyMethodDef tensor_methods[] = {
      "to_device($self, device, /, *, stream=None)\n--\n\nThe tensor itself: there is one device."},
     {"_make_subclass", fast(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      "_make_subclass(cls, data, requires_grad=False)\n--\n\nA tensor of a subclass over the memory of `data`."},
+    {"resize_", fast(resize_method), METH_FASTCALL | METH_KEYWORDS,
+     "resize_($self, /, *size)\n--\n\nChanges the sizes in place, keeping the memory where it is large enough; refused "
+     "for a tensor that requires grad. What a larger one adds is not initialised."},
+    {"resize_as_", fast(resize_as), METH_FASTCALL | METH_KEYWORDS,
+     "resize_as_($self, /, other)\n--\n\nChanges the sizes in place to those of `other`."},
     {"as_subclass", as_subclass, METH_O,
      "as_subclass($self, cls, /)\n--\n\nThe same values as an instance of a subclass."},
     {}};

@@ -7,6 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="arange",
+        out=True,
         cases=({"end": 5},),
         forms=[
             Form(args=(("end", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.arange(end)", kind="expr"),
@@ -14,7 +15,22 @@ OPS = [
         ],
     ),
     Op(
+        name="bartlett_window",
+        cases=({"window_length": 6}, {"window_length": 7, "periodic": False}, {"window_length": 1}, {"window_length": 0}),
+        forms=[
+            Form(args=(("window_length", "int"), ("periodic", "bool", True), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="scipy.signal.windows.bartlett(window_length, sym=not periodic)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="blackman_window",
+        cases=({"window_length": 6}, {"window_length": 7, "periodic": False}, {"window_length": 1}, {"window_length": 0}),
+        forms=[
+            Form(args=(("window_length", "int"), ("periodic", "bool", True), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="scipy.signal.windows.blackman(window_length, sym=not periodic)", kind="expr"),
+        ],
+    ),
+    Op(
         name="empty",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_factory.py"),
@@ -22,20 +38,52 @@ OPS = [
     ),
     Op(
         name="eye",
+        out=True,
         cases=({"n": 3}, {"n": 2, "m": 3}),
         forms=[
             Form(args=(("n", "int"), ("m", "int?", None), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.eye(n, m)", kind="expr"),
         ],
     ),
     Op(
+        name="fftfreq",
+        home="fft",
+        cases=({"n": 6}, {"n": 5, "d": 0.5}),
+        forms=[
+            Form(args=(("n", "int"), ("d", "float", 1.0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.fft.fftfreq(n, d)", kind="expr"),
+        ],
+    ),
+    Op(
         name="full",
+        out=True,
         cases=({"size": (2, 3), "fill_value": 1.5},),
         forms=[
             Form(args=(("size", "int[]"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full(size, fill_value)", kind="expr"),
         ],
     ),
     Op(
+        name="hamming_window",
+        cases=({"window_length": 6}, {"window_length": 7, "periodic": False}, {"window_length": 6, "alpha": 0.6, "beta": 0.4}),
+        forms=[
+            Form(args=(("window_length", "int"), ("periodic", "bool", True), ("alpha", "float", 0.54), ("beta", "float", 0.46), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="scipy.signal.windows.hamming(window_length, sym=not periodic) if alpha == 0.54 else scipy.signal.windows.general_cosine(window_length, [alpha, beta], sym=not periodic)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hann_window",
+        cases=({"window_length": 6}, {"window_length": 7, "periodic": False}, {"window_length": 1}, {"window_length": 0}),
+        forms=[
+            Form(args=(("window_length", "int"), ("periodic", "bool", True), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="scipy.signal.windows.hann(window_length, sym=not periodic)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="kaiser_window",
+        cases=({"window_length": 6}, {"window_length": 7, "periodic": False, "beta": 5.0}),
+        forms=[
+            Form(args=(("window_length", "int"), ("periodic", "bool", True), ("beta", "float", 12.0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="scipy.signal.windows.kaiser(window_length, beta, sym=not periodic)", kind="expr"),
+        ],
+    ),
+    Op(
         name="linspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         forms=[
             Form(args=(("start", "Scalar"), ("end", "Scalar"), ("steps", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.linspace(start, end, steps)", kind="expr"),
@@ -43,6 +91,7 @@ OPS = [
     ),
     Op(
         name="logspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         tol=1e-06,
         forms=[
@@ -51,9 +100,18 @@ OPS = [
     ),
     Op(
         name="ones",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones(size)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="rfftfreq",
+        home="fft",
+        cases=({"n": 6}, {"n": 5, "d": 0.5}),
+        forms=[
+            Form(args=(("n", "int"), ("d", "float", 1.0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.fft.rfftfreq(n, d)", kind="expr"),
         ],
     ),
     Op(
@@ -72,6 +130,7 @@ OPS = [
     ),
     Op(
         name="zeros",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros(size)", kind="expr"),

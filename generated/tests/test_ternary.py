@@ -59,6 +59,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("lerp",),
         inplace=("lerp_",),
+        out=True,
         domains={"input": (-3.0, 3.0), "end": (-3.0, 3.0), "weight": (0.0, 1.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("end", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "end", "weight"), saved=("input", "end", "weight"), like="input + weight * (end - input)", kind="expr"),

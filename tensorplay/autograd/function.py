@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -66,7 +65,7 @@ class Function(_C._FunctionHead, metaclass=FunctionMeta):
     """An operation with a derivative of its own.
 
     Either `forward(ctx, *args)` does both jobs, or `forward(*args)` computes and `setup_context(ctx, inputs, output)`
-    keeps what `backward` needs; the second style works under function transforms.
+    keeps what `backward` needs; only the second style works under function transforms.
 
     Example:
         >>> class Cube(tensorplay.autograd.Function):
@@ -153,6 +152,8 @@ class NestedIOFunction(Function):
 
 def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments of forward by position: keywords go where forward's signature has them, gaps take their defaults."""
+    import inspect  # with what it loads a third of the import of tensorplay
+
     signature = inspect.signature(cls.forward)
     if cls.setup_context is Function.setup_context:
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # without ctx
@@ -183,6 +184,8 @@ def _python_apply(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
     if kwargs:
         args = _bind(cls, args, kwargs)
     if separate:
+        import inspect
+
         bound = inspect.signature(cls.forward).bind(*args)
         bound.apply_defaults()
         args = bound.args
@@ -223,10 +226,15 @@ def _refusing(value: Any, message: str) -> Any:
 
 
 class _Refusing(Function):
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, source: Any, value: Any, message: str) -> Any:
-        ctx.message = message
+    def forward(source: Any, value: Any, message: str) -> Any:
         return value.detach()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.message = inputs[2]
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:

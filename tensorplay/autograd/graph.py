@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -112,6 +113,16 @@ class _MultiHandle:
         self.remove()
 
 
+def _reached(place: Any) -> bool:
+    """Whether the running pass comes to a node, or to the leaf behind a weak reference."""
+    if isinstance(place, weakref.ref):
+        leaf = place()
+        if leaf is None or not leaf.requires_grad:
+            return False
+        place = get_gradient_edge(leaf).node
+    return bool(_C._pass_runs(place))
+
+
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all") -> Any:
     """Calls `fn` once in each backward: with all gradients when the last one is ready, or with the first.
 
@@ -130,7 +141,9 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
         if not t.requires_grad:
             raise RuntimeError("register_multi_grad_hook: expects all tensors to require grad")
     lock = threading.Lock()
-    nodes = [get_gradient_edge(t).node for t in items]
+    # What a hook holds must not hold its own node: that of a leaf would never end. Any other ends with its tensor.
+    places = [weakref.ref(t) if t.is_leaf else get_gradient_edge(t).node for t in items]
+    count = len(items)
     passes: dict[int, dict[str, Any]] = {}
 
     def state() -> dict[str, Any]:
@@ -139,8 +152,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
         if found is None:
             for old in [k for k, v in passes.items() if v["done"]]:
                 del passes[old]
-            reached = [bool(_C._pass_runs(n)) for n in nodes]
-            found = passes[key] = {"left": sum(reached), "grads": [None] * len(items), "done": False}
+            reached = [_reached(place) for place in places]
+            found = passes[key] = {"left": sum(reached), "grads": [None] * count, "done": False}
         return found
 
     def make(i: int) -> Callable[[Any], None]:

@@ -51,6 +51,8 @@ class Probe:
     def outputs(self, xs: Sequence[Any]) -> list[Any]:
         given = {k: list(v) if isinstance(v, list) else v for k, v in self.fixed.items()}
         for (k, i), x in zip(self.places, xs, strict=True):
+            if k in self.s.symmetric:
+                x = (x + x.transpose(-2, -1).conj()) / 2  # any direction moves it to another symmetric matrix
             if i is None:
                 given[k] = x
             else:

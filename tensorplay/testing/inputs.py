@@ -33,9 +33,10 @@ class Sample:
     form: Form
     given: dict[str, Any]
     text: str = field(default="", compare=False)
+    symmetric: frozenset[str] = frozenset()  # arguments that must stay symmetric (Hermitian) when they are varied
 
     def replace(self, given: dict[str, Any]) -> Sample:
-        return Sample(self.form, given, self.text)
+        return Sample(self.form, given, self.text, self.symmetric)
 
 
 def argument_types(form: Form) -> dict[str, str]:
@@ -141,7 +142,8 @@ def structured(op: Op, form: Form, rng: np.random.Generator, dtype: str | None =
         for a in form.args:
             if a[0] not in given and len(a) == 2 and a[1].endswith("?"):
                 given[a[0]] = None
-        yield Sample(form, given)
+        kinds = {k: v.get("kind") for k, v in case.items() if isinstance(v, dict)}
+        yield Sample(form, given, "", frozenset(k for k, kind in kinds.items() if kind in ("psd", "symmetric")))
 
 
 def form_of(op: Op, case: dict[str, Any]) -> Form | None:
@@ -163,6 +165,8 @@ def takes(type_: str, value: Any, numbers: bool) -> bool:
     if base.endswith("]"):
         one = isinstance(value, int) and not isinstance(value, bool) and base.startswith("int")
         return isinstance(value, (list, tuple)) or one
+    if base == "any":
+        return not isinstance(value, dict)
     number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
     match base.partition("<")[0]:
         case "Tensor":
@@ -212,7 +216,8 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
             x = rng.uniform(0.1, 1, shape)
             x = x / x.sum(axis=-1, keepdims=True)
     if base in COMPLEX:
-        x = x + 1j * rng.uniform(-1, 1, shape)
+        turn = rng.uniform(-1, 1, shape)
+        x = x + 1j * (turn - np.swapaxes(turn, -1, -2) if kind in ("psd", "symmetric") else turn)
     return np.asarray(x).astype(_NUMPY[dtype or base])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,14 +53,26 @@ class Op:
     tol: float | None = None
     skip: dict[str, str] = field(default_factory=dict)
     special: tuple[dict[str, Any], ...] = ()
+    package: str = ""  # of an op pack; "" for the library's own ops
 
     @property
     def function(self) -> Callable[..., Any]:
         """The public function; an internal op is found in the compiled module."""
-        place: Any = tp._C.internal if self.home == "internal" else tp
+        top: Any = importlib.import_module(self.package) if self.package else tp
+        place: Any = tp._C.internal if self.home == "internal" else top
         for part in self.home.split(".") if self.home not in ("", "internal") else ():
             place = getattr(place, part)
         return getattr(place, self.name)
+
+    def inplace_form(self, name: str) -> Callable[..., Any]:
+        """The in-place form under a name: a method of Tensor, or a function of the op's home."""
+        if hasattr(tp.Tensor, name):
+            return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+        place: Any = tp
+        for part in self.home.split("."):
+            place = getattr(place, part)
+        form: Callable[..., Any] = getattr(place, name)
+        return form
 
     @property
     def unchecked_derivative(self) -> str:

@@ -6,6 +6,8 @@ import collections
 import gc
 import importlib
 import os
+import subprocess
+import sys
 import threading
 import types
 import warnings
@@ -68,6 +70,22 @@ def test_grad() -> None:
         grad(y, types.MappingProxyType({"x": x}))
     with pytest.raises(TypeError):
         grad(y, collections.UserDict(x=x))
+
+
+@row("2.grad")
+def test_grad_fills_what_retains_its_gradient() -> None:
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    z = y * 3
+    assert grad(z, x, retain_graph=True)[0].item() == 6.0 and y.grad.item() == 3.0
+    assert grad(z, y, retain_graph=True)[0].item() == 3.0 and y.grad.item() == 6.0
+    grad(z, z, retain_graph=True)  # does not reach y
+    other = leaf(2.0)
+    side = x * 2
+    side.retain_grad()
+    grad(side * other, other)  # side is not on the way to the input
+    assert y.grad.item() == 6.0 and side.grad is None and x.grad is None
 
 
 @row("2.implicit seed")
@@ -182,6 +200,21 @@ def test_create_graph() -> None:
     assert x.grad is not first and first.item() == 12.0 and x.grad.item() == 16.0
     assert grad(x.grad, x)[0].item() == 14.0
     x.grad = None
+
+
+@row("2.create_graph")
+def test_create_graph_warns_of_the_cycle() -> None:
+    # PyTorch says it once a process: asked in a fresh one, so that the order of tests does not matter.
+    code = (
+        "import warnings; warnings.simplefilter('error')\n"
+        f"import {tp.__name__} as tp\n"
+        "x = tp.tensor([2.0], requires_grad=True)\n"
+        "tp.autograd.grad((x * x).sum(), x, create_graph=True)\n"
+        "(x * x).sum().backward(create_graph=True)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert ran.returncode != 0
+    assert "UserWarning: Using backward() with create_graph=True will create a reference cycle" in ran.stderr
 
 
 @row("2.roots that don't require grad")

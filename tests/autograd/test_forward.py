@@ -119,6 +119,28 @@ def test_propagation_in_place_and_views() -> None:
 
 
 @row("6.propagation rules")
+@pytest.mark.parametrize("name", ["floor_", "sign_", "round_", "zero_", "normal_", "uniform_", "exponential_"])
+def test_an_in_place_op_without_a_derivative_ends_the_tangent(name: str) -> None:
+    with fw.dual_level():
+        x = fw.make_dual(const(0.5, 1.5), const(1.0, 2.0)) * 1
+        part = x[1:]
+        getattr(part, name)()
+        assert fw.unpack_dual(part).tangent.tolist() == [0.0]
+        assert fw.unpack_dual(x).tangent.tolist() == [1.0, 0.0]
+
+
+@row("6.propagation rules")
+def test_out_takes_no_tangents() -> None:
+    out = const(0.0, 0.0)
+    with fw.dual_level():
+        x = fw.make_dual(const(0.5, 1.5), const(1.0, 2.0))
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            tp.exp(x, out=out)
+    tp.exp(const(0.0, 0.0), out=out)
+    assert out.tolist() == [1.0, 1.0]
+
+
+@row("6.propagation rules")
 @pytest.mark.parametrize("f", [lambda x: x**3, lambda x: x * x * x, lambda x: x.square() * x])
 def test_forward_over_reverse(f) -> None:
     x, t = leaf(1.0, 2.0), const(1.0, 10.0)

@@ -229,6 +229,25 @@ def test_detach() -> None:
         z.sum().backward()
 
 
+@row("1.detach")
+def test_resize() -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    for t in (x, x * 2):
+        for change in (lambda t: t.resize_(2), lambda t: t.resize_(3), lambda t: t.resize_as_(tp.zeros(2))):
+            with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+                change(t)
+            with tp.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+                change(t)
+    plain = tp.tensor([1.0, 2.0, 3.0, 4.0])
+    kept = plain.view(2, 2)
+    assert plain.resize_(2) is plain and plain.tolist() == [1.0, 2.0]
+    assert plain.resize_(2, 2).tolist() == kept.tolist()
+    assert plain.resize_((3, 3)).shape == (3, 3) and plain.flatten()[:4].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert plain.resize_as_(tp.zeros(1, 3)).tolist() == [[1.0, 2.0, 3.0]]
+    with pytest.raises((RuntimeError, TypeError)):
+        plain.resize_(-2)
+
+
 @row("1.detach_")
 def test_detach_in_place() -> None:
     x = leaf(1.0, 2.0)

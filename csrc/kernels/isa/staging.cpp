@@ -2,7 +2,11 @@
 // Knows no Storage and no op.
 #include "kernels/staging_table.h"
 
+#include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "core/complex.h"
 #include "core/half.h"
@@ -275,6 +279,33 @@ void copy2d(char* to_, const char* from_, const Copy2dStrides& s, int64_t rows, 
     for (int64_t c = 0; c < cols; ++c) to[r * s.to_row + c * s.to_col] = from[r * s.from_row + c * s.from_col];
 }
 
+// Whole lines past the caches; what shares a line with a neighbour goes the usual way.
+TP_INLINE void store_line(char* to, const char* from) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+#elif defined(__AVX__)
+  for (int i = 0; i < 64; i += 32)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+#elif defined(__SSE2__)
+  for (int i = 0; i < 64; i += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+#else
+  memcpy(to, from, 64);
+#endif
+}
+void stream(char* to, const char* from, int64_t bytes) {
+  const int64_t head = int64_t(-reinterpret_cast<uintptr_t>(to) & 63);
+  if (head) {
+    const int64_t n = head < bytes ? head : bytes;
+    memcpy(to, from, size_t(n));
+    to += n, from += n, bytes -= n;
+  }
+  int64_t i = 0;
+  for (; i + 64 <= bytes; i += 64) store_line(to + i, from + i);
+  if (i < bytes) memcpy(to + i, from + i, size_t(bytes - i));
+}
+
 }  // namespace
 
 #define TP_ROW(F)                                                                                                    \
@@ -286,6 +317,7 @@ extern const StagingTable staging_table = {
     {TP_ROW(0), TP_ROW(1), TP_ROW(2), TP_ROW(3), TP_ROW(4), TP_ROW(5), TP_ROW(6), TP_ROW(7), TP_ROW(8), TP_ROW(9),
      TP_ROW(10), TP_ROW(11), TP_ROW(12), TP_ROW(13), TP_ROW(14)},
     {copy2d<uint8_t>, copy2d<uint16_t>, copy2d<uint32_t>, copy2d<uint64_t>, copy2d<raw16>},
+    stream,
 };
 #undef TP_ROW
 

@@ -29,7 +29,7 @@ class TP_API Col2imBackward final : public FuncOp<Col2imBackward, 1, 0> {
 class TP_API Conv1dBackward final : public FuncOp<Conv1dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv1d",
-      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv1dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -49,7 +49,7 @@ class TP_API Conv1dBackward final : public FuncOp<Conv1dBackward, 3, 2> {
 class TP_API Conv1dBackward1 final : public FuncOp<Conv1dBackward1, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv1d",
-      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv1dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -70,7 +70,7 @@ class TP_API Conv1dBackward1 final : public FuncOp<Conv1dBackward1, 3, 2> {
 class TP_API Conv2dBackward final : public FuncOp<Conv2dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv2d",
-      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv2dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -90,7 +90,7 @@ class TP_API Conv2dBackward final : public FuncOp<Conv2dBackward, 3, 2> {
 class TP_API Conv2dBackward1 final : public FuncOp<Conv2dBackward1, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv2d",
-      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv2dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -111,7 +111,7 @@ class TP_API Conv2dBackward1 final : public FuncOp<Conv2dBackward1, 3, 2> {
 class TP_API Conv3dBackward final : public FuncOp<Conv3dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv3d",
-      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv3dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -131,7 +131,7 @@ class TP_API Conv3dBackward final : public FuncOp<Conv3dBackward, 3, 2> {
 class TP_API Conv3dBackward1 final : public FuncOp<Conv3dBackward1, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv3d",
-      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "Conv3dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -152,7 +152,7 @@ class TP_API Conv3dBackward1 final : public FuncOp<Conv3dBackward1, 3, 2> {
 class TP_API ConvTranspose1dBackward final : public FuncOp<ConvTranspose1dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv_transpose1d",
-      "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "ConvTranspose1dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -172,7 +172,7 @@ class TP_API ConvTranspose1dBackward final : public FuncOp<ConvTranspose1dBackwa
 class TP_API ConvTranspose2dBackward final : public FuncOp<ConvTranspose2dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv_transpose2d",
-      "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "ConvTranspose2dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -192,7 +192,7 @@ class TP_API ConvTranspose2dBackward final : public FuncOp<ConvTranspose2dBackwa
 class TP_API ConvTranspose3dBackward final : public FuncOp<ConvTranspose3dBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"conv_transpose3d",
-      "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", 1, Amp::Keep, true};
+      "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "ConvTranspose3dBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
@@ -212,7 +212,7 @@ class TP_API ConvTranspose3dBackward final : public FuncOp<ConvTranspose3dBackwa
 class TP_API ConvolutionBackward final : public FuncOp<ConvolutionBackward, 3, 2> {
  public:
   static constexpr OpSchema schema_v1{"convolution",
-      "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", 1, Amp::Keep, true};
+      "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", 1, Amp::Lower, true};
   static constexpr const char* kName = "ConvolutionBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};

@@ -4,7 +4,9 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/factories.h"
+#include "kernels/windows.h"
 
 namespace tp {
 
@@ -40,6 +42,36 @@ TensorRef arange(const Scalar& start, const Scalar& end, const Scalar& step, std
   return out;
 }
 
+// bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kBartlettWindowSchema{"bartlett_window",
+    "bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_bartlett_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  return kernels::bartlett_window(kBartlettWindowSchema, window_length, periodic, dtype);
+}
+TensorRef bartlett_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_bartlett_window(window_length, periodic, dtype));
+  return out;
+}
+
+// blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kBlackmanWindowSchema{"blackman_window",
+    "blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  return kernels::blackman_window(kBlackmanWindowSchema, window_length, periodic, dtype);
+}
+TensorRef blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_blackman_window(window_length, periodic, dtype));
+  return out;
+}
+
 // empty(int[] size, *, dtype? dtype=None) -> Tensor out
 
 namespace {
@@ -68,6 +100,21 @@ TensorRef eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype
   return out;
 }
 
+// fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kFftfreqSchema{"fftfreq", "fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+}  // namespace
+
+Storage make_fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
+  return kernels::fftfreq(kFftfreqSchema, n, d, dtype);
+}
+TensorRef fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_fftfreq(n, d, dtype));
+  return out;
+}
+
 // full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 
 namespace {
@@ -80,6 +127,54 @@ Storage make_full(const Dims& size, const Scalar& fill_value, std::optional<Dtyp
 }
 TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_full(size, fill_value, dtype));
+  return out;
+}
+
+// hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kHammingWindowSchema{"hamming_window",
+    "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+    std::optional<Dtype> dtype) {
+  return kernels::hamming_window(kHammingWindowSchema, window_length, periodic, alpha, beta, dtype);
+}
+TensorRef hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+    std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_hamming_window(window_length, periodic, alpha, beta, dtype));
+  return out;
+}
+
+// hann_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kHannWindowSchema{"hann_window",
+    "hann_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  return kernels::hann_window(kHannWindowSchema, window_length, periodic, dtype);
+}
+TensorRef hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_hann_window(window_length, periodic, dtype));
+  return out;
+}
+
+// kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kKaiserWindowSchema{"kaiser_window",
+    "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+}  // namespace
+
+Storage make_kaiser_window(std::int64_t window_length, bool periodic, double beta, std::optional<Dtype> dtype) {
+  return kernels::kaiser_window(kKaiserWindowSchema, window_length, periodic, beta, dtype);
+}
+TensorRef kaiser_window(std::int64_t window_length, bool periodic, double beta, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_kaiser_window(window_length, periodic, beta, dtype));
   return out;
 }
 
@@ -125,6 +220,21 @@ constexpr OpSchema kOnesSchema{"ones", "ones(int[] size, *, dtype? dtype=None) -
 Storage make_ones(const Dims& size, std::optional<Dtype> dtype) { return kernels::ones(kOnesSchema, size, dtype); }
 TensorRef ones(const Dims& size, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_ones(size, dtype));
+  return out;
+}
+
+// rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kRfftfreqSchema{"rfftfreq", "rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+}  // namespace
+
+Storage make_rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
+  return kernels::rfftfreq(kRfftfreqSchema, n, d, dtype);
+}
+TensorRef rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
+  TensorRef out = wiring::wrap(make_rfftfreq(n, d, dtype));
   return out;
 }
 

@@ -13,6 +13,14 @@ TP_API TensorRef arange(const Scalar& end, std::optional<Dtype> dtype);
 TP_API Storage make_arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype);
 TP_API TensorRef arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype);
 
+// bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_bartlett_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+TP_API TensorRef bartlett_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+
+// blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+TP_API TensorRef blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+
 // empty(int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef empty(const Dims& size, std::optional<Dtype> dtype);
@@ -21,9 +29,27 @@ TP_API TensorRef empty(const Dims& size, std::optional<Dtype> dtype);
 TP_API Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 TP_API TensorRef eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 
+// fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
+TP_API TensorRef fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
+
 // full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
+
+// hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+    std::optional<Dtype> dtype);
+TP_API TensorRef hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+    std::optional<Dtype> dtype);
+
+// hann_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+TP_API TensorRef hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
+
+// kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_kaiser_window(std::int64_t window_length, bool periodic, double beta, std::optional<Dtype> dtype);
+TP_API TensorRef kaiser_window(std::int64_t window_length, bool periodic, double beta, std::optional<Dtype> dtype);
 
 // linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
@@ -38,6 +64,10 @@ TP_API TensorRef logspace(const Scalar& start, const Scalar& end, std::int64_t s
 // ones(int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_ones(const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef ones(const Dims& size, std::optional<Dtype> dtype);
+
+// rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out
+TP_API Storage make_rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
+TP_API TensorRef rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
 
 // tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);

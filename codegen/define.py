@@ -1,0 +1,87 @@
+"""Entries given from Python through the pipeline: the same stages as `codegen write`, to the same files.
+
+Owns nothing of its own but the order; where an entry comes from is `given`'s business, what becomes of it the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import load as L
+from . import markers, resolve
+from .base import library
+from .errors import Diagnostics
+from .given import Given, complete, document
+from .model import OpFile
+
+# What only a numerical look can refuse; an expr alone has its derivatives from the program.
+_NUMERIC = ("d", "vjp", "tangent", "like", "special")
+
+
+class Refused(Exception):
+    """Entries that say something wrong; the text points at each fault."""
+
+    def __init__(self, diags: Diagnostics) -> None:
+        super().__init__(diags.render())
+        self.codes = tuple(d.code for d in diags.sorted())
+
+
+@dataclass(frozen=True)
+class Defined:
+    """What the generator made of the entries."""
+
+    files: Mapping[str, str]
+    ops: tuple[str, ...]
+
+
+def define(entries: Sequence[Given], filename: str, headers: Sequence[Path] = ()) -> Defined:
+    """Generate. `filename`: the caller's, for messages. `headers`: of one folder; they declare kernels.
+
+    Raises Refused with every fault.
+    """
+    name = next((str(e.keys.get("op") or e.keys.get("sig", "op")).split("(")[0].strip() for e in entries), "op")
+    made = [complete(e, Path(filename).name or "tests") for e in entries]
+    doc = document(made, filename, f"<{name}>")
+    diags = Diagnostics(doc.path, doc.lines)
+    declared = markers.scan_files(headers, headers[0].parent) if headers else markers.Declared()
+    base = library()
+    file = resolve.resolve(L.read_root(doc.root, diags), diags, declared, base)
+    numeric = [e.keys["op"] for e, g in zip(made, entries, strict=True) if any(k in g.keys for k in _NUMERIC)]
+    return _finish(file, diags, [str(n) for n in numeric], base, declared)
+
+
+def define_file(path: str) -> Defined:
+    """The entries of a file; a csrc/ beside it declares its kernels. Raises Refused with every fault."""
+    root = Path(path).resolve().parent
+    declared = markers.scan(root) if (root / "csrc").is_dir() else markers.Declared()
+    base = library()
+    file, diags = resolve.load(path, declared, base)
+    numeric = [e.op for e in file.entries if any(k in e.keys for k in _NUMERIC)]
+    return _finish(file, diags, numeric, base, declared)
+
+
+def _finish(
+    file: OpFile, diags: Diagnostics, numeric: Sequence[str], base: OpFile | None, declared: markers.Declared
+) -> Defined:
+    if diags:
+        raise Refused(diags)
+    if numeric:
+        from .check import run
+
+        for op in numeric:
+            run(file, diags, only=op)
+        # A kink that nobody decided: the formula decides, as the docs of define_op say.
+        diags.items = [d for d in diags.items if d.code != "E316"]
+        if diags:
+            raise Refused(diags)
+    from .plan import PlanError, plan
+    from .render import cpp
+
+    kernels = {name: at.rpartition(":")[0].removeprefix("csrc/") for name, at in declared.kernels.items()}
+    try:
+        files = cpp(plan(file, kernels, base))
+    except PlanError as e:
+        raise Refused(e.diags) from None
+    return Defined(files, tuple(e.op for e in file.entries))

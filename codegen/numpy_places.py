@@ -1,0 +1,117 @@
+"""Plain NumPy forms of kernels that find or overwrite places (order statistics, *_scatter): references for `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+# ---- the k-th, the most frequent, the largest so far -----------------------------------------------------------------
+
+
+def _picked(x: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """Values at one index along dim, [..., 1, ...], with or without that dimension."""
+    values = np.take_along_axis(x, indices, dim)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def kthvalue(x: Array, k: int, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    order = np.argsort(x, axis=dim, kind="stable")
+    return _picked(x, np.take(order, [k - 1], axis=dim), dim, keepdim)
+
+
+def median_dim(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    return kthvalue(x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+def mode(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    def best(row: Array) -> int:
+        values, counts = np.unique(row, return_counts=True)
+        return int(np.flatnonzero(row == values[counts.argmax()])[-1])
+
+    return _picked(x, np.expand_dims(np.apply_along_axis(best, dim, x), dim), dim, keepdim)
+
+
+def _running(better: Callable[[Any, Any], Any], x: Array, dim: int) -> tuple[Array, Array]:
+    rows = np.moveaxis(x, dim, 0)
+    values, indices = rows.copy(), np.zeros(rows.shape, dtype=np.int64)
+    for i in range(1, rows.shape[0]):
+        new = better(rows[i], values[i - 1])
+        values[i] = np.where(new, rows[i], values[i - 1])
+        indices[i] = np.where(new, i, indices[i - 1])
+    return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
+
+
+# ---- overwriting -----------------------------------------------------------------------------------------------------
+
+
+def _at(ndim: int, dim: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * (dim % ndim) + (index,)
+
+
+def _changed(x: Array, place: Any, values: Array) -> Array:
+    out = np.array(x, dtype=np.result_type(x, values))
+    out[place] = values
+    return out
+
+
+def select_scatter(x: Array, src: Array, dim: int, index: int) -> Array:
+    return _changed(x, _at(x.ndim, dim, index), src)
+
+
+def slice_scatter(x: Array, src: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
+    return _changed(x, _at(x.ndim, dim, slice(start, end, step)), src)
+
+
+def diagonal_scatter(x: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
+    out = np.array(x, dtype=np.result_type(x, src))
+    moved = np.moveaxis(out, (dim1, dim2), (-2, -1))
+    rows = np.arange(src.shape[-1])
+    moved[..., rows + max(-offset, 0), rows + max(offset, 0)] = src
+    return out
+
+
+def index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
+    return _changed(x, _at(x.ndim, dim, index), source)
+
+
+def index_fill(x: Array, dim: int, index: Array, value: Any) -> Array:
+    return _changed(x, _at(x.ndim, dim, index), np.asarray(value))
+
+
+# ---- windows of one dimension ----------------------------------------------------------------------------------------
+
+
+def unfold(x: Array, dimension: int, size: int, step: int) -> Array:
+    starts = range(0, x.shape[dimension] - size + 1, step)
+    pieces = [np.moveaxis(np.take(x, range(s, s + size), axis=dimension), dimension, -1) for s in starts]
+    return np.stack(pieces, axis=dimension)
+
+
+def unfold_backward(grad: Array, input_size: Sequence[int], dimension: int, size: int, step: int) -> Array:
+    out = np.zeros(tuple(input_size), dtype=grad.dtype)
+    rows = np.moveaxis(out, dimension, 0)
+    for i, piece in enumerate(np.moveaxis(grad, dimension, 0)):
+        rows[i * step : i * step + size] += np.moveaxis(piece, -1, 0)
+    return out
+
+
+def linalg_inv_ex(a: Array) -> tuple[Array, Array]:
+    return np.linalg.inv(a), np.zeros(a.shape[:-2], dtype=np.int32)
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (
+        kthvalue, median_dim, mode, select_scatter, slice_scatter, diagonal_scatter, index_copy, index_fill, unfold,
+        unfold_backward, linalg_inv_ex,
+    )
+}  # fmt: skip
+KERNELS |= {
+    "cummax": lambda x, dim: _running(np.greater_equal, x, dim),
+    "cummin": lambda x, dim: _running(np.less_equal, x, dim),
+}

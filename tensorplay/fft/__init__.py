@@ -1,0 +1,9 @@
+"""Functions of tensorplay.fft; every one is an entry of ops.yaml."""
+
+from __future__ import annotations
+
+from .. import _C
+
+_table = getattr(_C, "fft", None)
+if _table is not None:
+    globals().update({_name: getattr(_table, _name) for _name in dir(_table) if not _name.startswith("_")})

@@ -1,0 +1,279 @@
+"""Ops made at run time: the key of what is asked for, the cache, one compile however many ask, loading.
+
+The generator is imported only where something must be made; a hit costs a hash, some stats and a dlopen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .. import _C
+from ..codegen import cache as kept
+from . import _names
+
+PACKAGE = Path(_C.__file__).parent  # of the binaries: a development build links the Python files from elsewhere
+SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
+INSTALL = (
+    "install one: `apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora), `xcode-select --install` "
+    "(macOS), `conda install cxx-compiler`; or name one with the environment variable CXX"
+)
+_loaded: dict[str, ModuleType] = {}
+
+
+class DefinitionError(ValueError):
+    """An entry that says something wrong. The text points at each fault; `codes` holds their numbers."""
+
+    def __init__(self, text: str, codes: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.codes = codes
+
+
+class BuildError(RuntimeError):
+    """The op cannot be compiled here; the text says what is missing or what the compiler said."""
+
+
+class Caller:
+    """Who defines an op, and where. `positions`: (line, end line, column, end column) of the call."""
+
+    def __init__(self, module: str, filename: str, line: int, positions: Any) -> None:
+        self.module, self.filename, self.line, self.positions = module, filename, line, positions
+
+    @property
+    def interactive(self) -> bool:
+        return self.module == "__main__" and not os.path.isfile(self.filename)
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+
+# ---- what is asked for ----------------------------------------------------------------------------------------------
+
+
+def one(keys: dict[str, Any], where: Caller, namespace: str | None, replace: bool) -> Any:
+    keys, sources, headers = _sources(keys, where)
+
+    def generate() -> Any:
+        from ..codegen.define import define
+        from ..codegen.given import Given, places_in_call
+
+        places = places_in_call(where.filename, *where.positions) if where.positions else {}
+        return define([Given(keys, places)], where.filename, headers)
+
+    content = _content(keys)
+    return _define(generate, content, sources, headers, where, namespace, replace)
+
+
+def from_function(
+    function: Any, keys: dict[str, Any], where: Caller, namespace: str | None, replace: bool
+) -> Callable[..., Any]:
+    from . import _function
+
+    facts = _function.facts(function)
+
+    def generate() -> Any:
+        from ..codegen.define import define
+        from ..codegen.from_python import given
+
+        return define([given(function, facts.constants, keys)], where.filename)
+
+    content = _content({"function": facts.key, **keys})
+    return _define(generate, content, (), (), where, namespace, replace)
+
+
+def from_file(path: str, namespace: str | None) -> ModuleType:
+    path = os.fspath(path)
+    text = Path(path).read_bytes()
+    root = Path(path).resolve().parent
+    sources = tuple(sorted(root.glob("csrc/**/*.cpp")))
+    headers = tuple(sorted(root.glob("csrc/**/*.h")))
+    name = namespace or Path(path).name.split(".")[0]
+    key = _key(text, (*sources, *headers))
+
+    def generate() -> Any:
+        from ..codegen.define import define_file
+
+        return define_file(path)
+
+    library = _library(key, generate, sources, (root / "csrc",) if sources or headers else ())
+    full = f"tensorplay.library.{name}"
+    homes = _names.functions(library, full)
+    _names.claim(name, [op for found in homes.values() for op in found], str(Path(path).resolve()), key)
+    _names.install_methods(library, str(Path(path).resolve()), replace=True)
+    module = ModuleType(full, f"The ops of {path}.")
+    vars(module).update(_names.as_members(homes, full))
+    sys.modules[full] = module  # where pickle looks for them
+    return module
+
+
+def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple[Path, ...], tuple[Path, ...]]:
+    """The keys of the entry, and the C++ sources and headers that come with it. A relative path starts at the caller's
+    file."""
+    named = [keys.pop(k, None) or () for k in ("sources", "header")]
+    files = [[v] if isinstance(v, (str, os.PathLike)) else list(v) for v in named]
+    if not files[0] and not files[1]:
+        return keys, (), ()
+    base = Path(where.filename).resolve().parent if os.path.isfile(where.filename) else Path.cwd()
+    sources = tuple(base / f for f in files[0])
+    headers = tuple(base / f for f in files[1])
+    for f in (*sources, *headers):
+        if not f.is_file():
+            raise DefinitionError(f"define_op: no file {f}; `sources` and `header` are relative to {base}")
+    if len({h.parent for h in headers}) > 1:
+        raise DefinitionError("define_op: the files of `header` lie in different folders; put them into one")
+    return keys, sources, headers
+
+
+def _content(keys: Mapping[str, Any]) -> bytes:
+    return json.dumps(keys, sort_keys=True, default=repr).encode()
+
+
+def _define(
+    generate: Callable[[], Any], content: bytes, sources: tuple[Path, ...], headers: tuple[Path, ...], where: Caller,
+    namespace: str | None, replace: bool,
+) -> Any:  # fmt: skip
+    key = _key(content, (*sources, *headers))
+    library = _library(key, generate, sources, (headers[0].parent,) if headers else ())
+    homes = _names.functions(library, where.module)
+    (name, function), *_ = [item for found in homes.values() for item in found.items()]
+    _names.claim(namespace or where.module, [name], str(where), key, replace or where.interactive)
+    _names.install_methods(library, str(where), replace or where.interactive)
+    return function
+
+
+# ---- the key --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def build() -> dict[str, Any]:
+    """What the library's build says of itself."""
+    try:
+        found: dict[str, Any] = json.loads((PACKAGE / "_build.json").read_text())
+    except OSError as e:
+        at = PACKAGE / "_build.json"
+        raise BuildError(f"define_op: {at} cannot be read ({e.strerror}); reinstall tensorplay") from e
+    return found
+
+
+def include_folders() -> list[Path]:
+    return [PACKAGE / p for p in build()["includes"]]
+
+
+def compiler() -> str:
+    """The path of the compiler: $CXX, the one that built the library, or the first of c++, g++, clang++."""
+    wish = os.environ.get("CXX")
+    names = [wish] if wish else [build()["compiler"], "c++", "g++", "clang++"]
+    for name in names:
+        folders = [""] if os.sep in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
+        for folder in folders:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    raise BuildError(f"define_op: no C++ compiler found (looked for {', '.join(names)}); {INSTALL}")
+
+
+@cache
+def _surroundings() -> bytes:
+    """Everything but the entry that a compiled op depends on: versions, compiler, headers, generator."""
+    b = build()
+    h = hashlib.sha256(json.dumps([b, _C._abi, _C._isa, SUFFIX, sys.version]).encode())
+    try:
+        cxx = compiler()
+        s = os.stat(cxx)
+        h.update(f"{cxx} {s.st_size} {s.st_mtime_ns}".encode())
+    except BuildError:
+        pass  # what is compiled already can still be loaded
+    h.update(os.environ.get("TENSORPLAY_CXXFLAGS", "").encode())
+    for top in (*include_folders(), PACKAGE / "codegen"):
+        for folder, _, names in sorted(os.walk(top)):
+            for name in sorted(names):
+                if name.endswith((".h", ".py", ".j2", ".yaml")):
+                    s = os.stat(os.path.join(folder, name))
+                    h.update(f"{name} {s.st_size} {s.st_mtime_ns};".encode())
+    return h.digest()
+
+
+def _key(content: bytes, files: tuple[Path, ...]) -> str:
+    h = hashlib.sha256(_surroundings())
+    h.update(content)
+    for f in files:
+        h.update(f.name.encode())
+        h.update(f.read_bytes())
+    return h.hexdigest()[:32]
+
+
+# ---- the cache ------------------------------------------------------------------------------------------------------
+
+
+def _library(
+    key: str, generate: Callable[[], Any], sources: tuple[Path, ...], includes: tuple[Path, ...]
+) -> ModuleType:
+    found = _loaded.get(key)
+    if found is None:
+        try:
+            top = kept.folder() / "ops"
+        except kept.CacheError as e:
+            raise BuildError(str(e)) from None
+        file = top / key / f"_ops{SUFFIX}"
+        if not file.exists():
+            top.mkdir(mode=0o700, exist_ok=True)
+            _make(top, key, generate, sources, includes)
+        found = _loaded[key] = _load(file)
+    return found
+
+
+def _make(
+    top: Path, key: str, generate: Callable[[], Any], sources: tuple[Path, ...], includes: tuple[Path, ...]
+) -> None:
+    import shutil
+
+    with kept.locked(top / f"{key}.lock"):
+        if (top / key).exists():
+            return  # another process made it while this one waited
+        for left in top.glob(f"{key}.*.tmp"):
+            shutil.rmtree(left, ignore_errors=True)  # of a process that was killed: nobody else holds the lock
+        try:
+            from ..codegen.define import Refused
+        except ImportError as e:
+            raise BuildError(
+                f"define_op: the generator needs {e.name}, which is not installed; run: pip install pyyaml jinja2"
+            ) from e
+        from ._compile import compile_library
+
+        try:
+            made = generate()
+        except Refused as e:
+            raise DefinitionError(str(e), e.codes) from None
+        work = top / f"{key}.{os.getpid()}.tmp"
+        work.mkdir(mode=0o700)
+        try:
+            for name, text in made.files.items():
+                path = work / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            compile_library(work, list(made.files), sources, includes, work / f"_ops{SUFFIX}")
+            os.rename(work, top / key)
+        except BaseException:
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+        os.unlink(top / f"{key}.lock")
+
+
+def _load(file: Path) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader("_ops", str(file))
+    spec = importlib.machinery.ModuleSpec("_ops", loader, origin=str(file))
+    return loader.create_module(spec)
+
+
+def clear() -> None:
+    import shutil
+
+    shutil.rmtree(kept.folder() / "ops", ignore_errors=True)

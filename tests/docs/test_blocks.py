@@ -1,0 +1,86 @@
+"""Code blocks of the documentation run: Python as programs, sessions as doctests, entries through the generator."""
+
+from __future__ import annotations
+
+import doctest
+import linecache
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)")
+# Blocks that are read, not run: commands of a shell, and C++ that a page's test of its own compiles.
+SHOWN = {"console", "cpp", "toml", "text", "mermaid", "sh"}
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str]]:
+    for m in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        yield m[1], textwrap.dedent(m[2])
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page share their names, as a reader who types them in expects."""
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": f"docs_{page.stem}"}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+    said: list[str] = []
+    for number, (kind, text) in enumerate(blocks(page)):
+        if kind == "python" and "serpentine" not in text:  # README's op is added by hand first
+            file = f"{name(page)}[{number}]"
+            # Functions of the block have a source, as they have in a reader's file.
+            linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+            exec(compile(text, file, "exec"), scope)
+        elif kind == "pycon":
+            test = doctest.DocTestParser().get_doctest(text, scope, name(page), name(page), number)
+            runner.run(test, out=said.append, clear_globs=False)
+            scope.update(test.globs)
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+def test_every_kind_of_block_is_known() -> None:
+    kinds = {kind for page in PAGES for kind, _ in blocks(page)}
+    assert kinds - SHOWN <= {"python", "pycon", "yaml", "bash"}, kinds
+
+
+def test_entries_pass_the_generator(tmp_path: Path) -> None:
+    """The entries of all pages at once, as ops of a file beside the library's own."""
+    seen: dict[str, str] = {}
+    for page in PAGES:
+        for kind, text in blocks(page):
+            if kind == "yaml" and text.startswith("- op:"):
+                for entry in re.split(r"^(?=- op:)", text, flags=re.MULTILINE):
+                    if entry.strip():
+                        seen[entry.split("\n")[0]] = entry
+    assert len(seen) >= 6
+    path = tmp_path / "pages.yaml"
+    path.write_text((ROOT / "ops.yaml").read_text(encoding="utf-8") + "\n" + "".join(seen.values()), encoding="utf-8")
+    (tmp_path / "csrc").symlink_to(ROOT / "csrc")
+    done = subprocess.run(
+        [sys.executable, "-m", "codegen", "check", "--entries", "--ops", str(path)],
+        cwd=ROOT, text=True, capture_output=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in LINK.findall(text):
+        if "://" in target:
+            continue
+        place = ROOT / "generated" / "docs" / target[len("reference/") :] if target.startswith("reference/") else None
+        assert (page.parent / target).exists() or (place and place.exists()), f"{name(page)}: {target}"

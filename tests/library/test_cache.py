@@ -1,0 +1,104 @@
+"""The cache of compiled ops: one compile however many ask, no leftovers of a killed one, nobody else's folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tensorplay as tp
+from tensorplay.library import BuildError, _store
+
+DEFINE = """
+import sys, tensorplay as tp
+f = tp.define_op("halved(Tensor input) -> Tensor out", expr="input / 2")
+assert f(tp.tensor([3.0])).item() == 1.5
+print("generator" if "jinja2" in sys.modules else "cache")
+"""
+# Counts compiles, and hangs in the middle of one while a file `hang` is there.
+WRAPPER = """#!/bin/sh
+echo "$$" >> {top}/calls
+while [ -e {top}/hang ]; do sleep 0.05; done
+exec {cxx} "$@"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    wrapper = tmp_path / "c++"
+    wrapper.write_text(WRAPPER.format(top=tmp_path, cxx=_store.compiler()))
+    wrapper.chmod(0o755)
+    paths = [p for p in sys.path if p]
+    return os.environ | {
+        "CXX": str(wrapper), "TENSORPLAY_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(paths),
+        "TENSORPLAY_CXXFLAGS": "-O0",
+    }  # fmt: skip
+
+
+def start(place: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", DEFINE], env=place, text=True, stdout=-1, stderr=-1)
+
+
+@pytest.mark.timeout(900)
+def test_sixteen_processes_compile_once(place: dict[str, str], tmp_path: Path) -> None:
+    said = [p.communicate() for p in [start(place) for _ in range(16)]]
+    assert all(not err for _, err in said), said
+    assert sorted(out.strip() for out, _ in said) == ["cache"] * 15 + ["generator"]
+    assert len((tmp_path / "calls").read_text().split()) == 3  # functions and bindings, loops, the link
+    left = [p.name for p in (tmp_path / "cache" / "ops").iterdir()]
+    assert len(left) == 1 and ".tmp" not in left[0], left
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.timeout(900)
+def test_a_killed_compile_leaves_nothing_that_is_used(place: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "hang").touch()
+    victim = start(place)
+    deadline = time.monotonic() + 200
+    while not (tmp_path / "calls").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    assert list((tmp_path / "cache" / "ops").glob("*.tmp")), "killed before it compiled"
+    (tmp_path / "hang").unlink()
+    for want in ("generator", "cache"):
+        out, err = start(place).communicate()
+        assert (out.strip(), err) == (want, "")
+    assert not list((tmp_path / "cache" / "ops").glob("*.tmp"))
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORPLAY_CACHE_DIR", str(tmp_path / "theirs"))
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: (tmp_path / "theirs").stat().st_uid + 1)
+    with pytest.raises(BuildError, match=r"belongs to user \d+, not to you"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 17")
+
+
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORPLAY_CACHE_DIR", str(tmp_path / "open"))
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(BuildError, match="can be written by other users; run `chmod 700"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 18")
+
+
+def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler found \(looked for no-such-compiler\); install one: `apt"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 19")
+    monkeypatch.delenv("CXX")
+    monkeypatch.setitem(_store.build(), "compiler", "gone")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BuildError, match=r"looked for gone, c\+\+, g\+\+, clang\+\+"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 20")
+
+
+def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORPLAY_CXXFLAGS", "-fno-such-flag")
+    with pytest.raises(BuildError, match=r"the compiler refused the op \(exit 1\)\n.*no-such-flag"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 21")

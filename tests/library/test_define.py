@@ -1,0 +1,270 @@
+"""Ops defined at run time behave as the library's own: values, derivatives, dtypes, names, kernels, refusals."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorplay as tp
+from tensorplay.autograd import gradcheck, gradgradcheck
+from tensorplay.library import DefinitionError, NameTaken
+
+SLOPE = 0.5
+swish: Any = None
+bent: Any = None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ops(cache: Path) -> None:
+    """Two ops, made in the cache of this run."""
+    global swish, bent
+    sig = "swish(Tensor input, *, float beta=1.0) -> Tensor out"
+    swish = tp.define_op(sig, expr="input / (1 + exp(-beta * input))")
+
+    @tp.define_op
+    def bent(x, y, *, k=1.0):
+        """A bent line, times another."""
+        s = tp.log1p(math.e ** (k * x))
+        s *= SLOPE
+        return s * y if x > 0 else s.tanh() * y
+
+
+FILE = """
+schema: 1
+ops:
+- op: twice
+  family: unary
+  sig: twice(Tensor input) -> Tensor out
+  expr: 2 * input
+  like: input + input
+  doc: Two times the input.
+- op: exp
+  family: unary
+  sig: exp(Tensor input) -> Tensor out
+  expr: exp(twice(input)) + silu(input)
+  out: true
+  inplace: save_copy
+  method: exp_of_twice
+  like: numpy.exp(2 * input) + input * scipy.special.expit(input)
+  doc: The exponential of twice the input, and more.
+- op: rms
+  family: composite
+  home: linalg
+  sig: rms(Tensor input, int dim=-1) -> Tensor out
+  compose: input / sqrt(mean(input**2, dim, True) + 1e-6)
+  like: input / numpy.sqrt(numpy.mean(input**2, dim, keepdims=True) + 1e-6)
+  test: {cases: [{input: [2, 3]}]}
+  doc: The input over the root of its mean square along dim.
+"""
+
+
+def test_value_and_derivatives() -> None:
+    x = tp.tensor([-2.0, 0.0, 1.5], dtype=tp.float64, requires_grad=True)
+    n = x.detach().numpy()
+    np.testing.assert_allclose(swish(x, beta=2.0).detach().numpy(), n / (1 + np.exp(-2 * n)), rtol=1e-14)
+    assert gradcheck(lambda t: swish(t, beta=2.0), (x,))
+    assert gradgradcheck(lambda t: swish(t, beta=2.0), (x,))
+
+
+def test_it_is_one_node_that_saves_its_input() -> None:
+    x = tp.tensor([1.0], requires_grad=True)
+    out = swish(x)
+    assert out.grad_fn.name() == "SwishBackward0"
+    assert out.grad_fn.next_functions[0][0].name().endswith("AccumulateGrad")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_dtypes(dtype: str) -> None:
+    x = tp.tensor([0.5, -1.0], dtype=getattr(tp, dtype))
+    assert swish(x).dtype is x.dtype
+    want = np.array([0.5, -1.0]) / (1 + np.exp(-np.array([0.5, -1.0])))
+    got = swish(x).to(tp.complex128).numpy()
+    np.testing.assert_allclose(got, want, rtol=2e-2 if dtype in ("float16", "bfloat16") else 1e-6)
+
+
+def test_integers_promote_and_operands_broadcast() -> None:
+    assert swish(tp.tensor([1, 2])).dtype is tp.float32
+    assert bent(tp.ones(3, 1), tp.ones(1, 4)).shape == (3, 4)
+    assert swish(tp.ones(0, 2)).shape == (0, 2)
+    x = tp.arange(12.0).reshape(3, 4).t()
+    np.testing.assert_array_equal(swish(x).numpy(), swish(x.contiguous()).numpy())
+
+
+def test_names_and_help() -> None:
+    assert swish.__name__ == "swish" and swish.__module__ == __name__
+    assert str(inspect.signature(swish)) == "(input, *, beta=1.0)"
+    assert "Computes input / (1 + exp(-beta * input))." in swish.__doc__
+    with pytest.raises(TypeError, match="swish: unexpected keyword argument 'gamma'; signature: swish"):
+        swish(tp.ones(2), gamma=1.0)
+
+
+def test_pickles_by_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    # Test modules are not in sys.modules under their names; where pickle looks, the op must be.
+    monkeypatch.setitem(sys.modules, swish.__module__, sys.modules.get(__name__) or _this())
+    assert pickle.loads(pickle.dumps(swish)) is swish
+
+
+def _this() -> Any:
+    import types
+
+    module = types.ModuleType(__name__)
+    module.swish = swish
+    return module
+
+
+def test_a_python_function_is_a_formula() -> None:
+    assert str(inspect.signature(bent)) == "(x, y, *, k=1.0)" and bent.__doc__.count("A bent line, times another.") == 1
+    x = tp.tensor([-1.0, 2.0], dtype=tp.float64, requires_grad=True)
+    y = tp.tensor([3.0, -0.5], dtype=tp.float64, requires_grad=True)
+    s = 0.5 * np.log1p(np.exp(2 * x.detach().numpy()))
+    want = np.where(x.detach().numpy() > 0, s, np.tanh(s)) * y.detach().numpy()
+    np.testing.assert_allclose(bent(x, y, k=2.0).detach().numpy(), want, rtol=1e-14)
+    assert gradcheck(bent, (x, y)) and gradgradcheck(bent, (x, y))
+
+
+def test_a_file_of_ops(tmp_path: Path) -> None:
+    path = tmp_path / "my_ops.yaml"
+    path.write_text(FILE)
+    ops = tp.define_ops(str(path))
+    x = tp.tensor([0.25, -0.75], dtype=tp.float64, requires_grad=True)
+    n = x.detach().numpy()
+    want = np.exp(2 * n) + n / (1 + np.exp(-n))
+    # Of the same name as an op of the library; in the formula, exp means the library's.
+    np.testing.assert_allclose(ops.exp(x).detach().numpy(), want, rtol=1e-14)
+    assert gradcheck(ops.exp, (x,)) and gradgradcheck(ops.exp, (x,))
+    np.testing.assert_allclose(tp.exp(x.detach()).numpy(), np.exp(n), rtol=1e-14)
+    out = tp.empty(2, dtype=tp.float64)
+    assert ops.exp(x.detach(), out=out) is out
+    np.testing.assert_allclose(out.numpy(), want, rtol=1e-14)
+    y = (x * 1).exp_of_twice_()
+    np.testing.assert_allclose(y.detach().numpy(), want, rtol=1e-14)
+    before = np.exp(2 * n) * 2 + (1 / (1 + np.exp(-n))) * (1 + n * (1 - 1 / (1 + np.exp(-n))))
+    np.testing.assert_allclose(tp.autograd.grad(y.sum(), x)[0].numpy(), before, rtol=1e-12)
+    z = tp.tensor([[1.0, 2.0], [3.0, -4.0]], dtype=tp.float64, requires_grad=True)
+    assert gradcheck(ops.linalg.rms, (z,)) and gradgradcheck(ops.linalg.rms, (z,))
+    assert pickle.loads(pickle.dumps(ops.twice)) is ops.twice
+    assert tp.define_ops(str(path)).twice(tp.ones(1)).item() == 2  # the same file again
+
+
+KERNEL_H = """
+#include "kernels/author.h"
+
+namespace tp::kernels {
+// kernel: row_product
+Storage row_product(const OpSchema& op, const Storage& input);
+// kernel: row_product_backward
+Storage row_product_backward(const OpSchema& op, const Storage& g, const Storage& input, const Storage& out);
+}  // namespace tp::kernels
+"""
+KERNEL_CPP = """
+#include "rows.h"
+
+namespace tp::kernels {
+
+Storage row_product(const OpSchema& op, const Storage& input) {
+  if (input.dim() == 0) value_error(op.name, ": expected rows, got a number");
+  const Storage x = contiguous(op, input);
+  Shape sizes = input.sizes();
+  sizes.resize(sizes.size() - 1);
+  Storage out = empty(sizes, x.dtype());
+  author::by_float(op, x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    T* to = out.data<T>();
+    author::for_rows<T>(x, [&](const T* row, std::int64_t at, std::int64_t n) {
+      T product = 1;
+      for (std::int64_t i = 0; i < n; ++i) product *= row[i];
+      to[at / n] = product;
+    });
+  });
+  return out;
+}
+
+}  // namespace tp::kernels
+"""
+
+
+def test_a_kernel_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "rows.h").write_text(KERNEL_H.split("// kernel: row_product_backward")[0] + "}\n")
+    (tmp_path / "rows.cpp").write_text(KERNEL_CPP)
+    op = tp.define_op(
+        "row_product(Tensor input) -> Tensor out", kernel="row_product", sources=str(tmp_path / "rows.cpp"),
+        header=str(tmp_path / "rows.h"), vjp={"input": "unsqueeze(g * out, -1) / input"},
+        test={"cases": [{"input": [2, 3]}]},
+    )  # fmt: skip
+    x = tp.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=tp.float64, requires_grad=True)
+    assert op(x).tolist() == [6.0, 120.0]
+    assert op(x.t()).tolist() == [4.0, 10.0, 18.0]
+    assert gradcheck(op, (x,)) and gradgradcheck(op, (x,))
+    with pytest.raises(ValueError, match="row_product: expected rows, got a number"):
+        op(tp.tensor(1.0))
+    with pytest.raises(TypeError, match="row_product: takes float32 or float64, got int64"):
+        op(tp.ones(2, 2, dtype=tp.int64))
+
+
+def test_the_generator_is_that_of_the_file(tmp_path: Path) -> None:
+    from codegen import pipeline
+    from codegen.define import define
+    from codegen.given import Given
+
+    keys = {"sig": "swish(Tensor input, *, float beta=1.0) -> Tensor out", "expr": "input / (1 + exp(-beta * input))"}
+    path = tmp_path / "ops.yaml"
+    path.write_text(
+        "schema: 1\nops:\n- op: swish\n  family: unary\n"
+        f"  sig: {keys['sig']}\n  expr: {keys['expr']}\n  like: {{tests: x}}\n  doc: Computes {keys['expr']}.\n"
+    )
+    file, diags, _ = pipeline.checked(str(path))
+    assert not diags, diags.render()
+    written = {name: text for name, text in pipeline.outputs(file).items() if name.startswith("cpp/")}
+    assert define([Given(keys)], "x.py").files == written
+
+
+def test_a_fault_points_into_the_callers_text() -> None:
+    with pytest.raises(DefinitionError) as caught:
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input + expp(input)")
+    lines = str(caught.value).split("\n")
+    source = Path(__file__).read_text().split("\n")
+    number = next(i for i, line in enumerate(source, 1) if "expp(" in line)
+    assert lines[0].startswith(f"{__file__}:{number}:{source[number - 1].index('expp') + 1}: error[E202]")
+    assert source[number - 1].strip() in lines[1]
+
+
+def test_a_fault_points_into_the_function() -> None:
+    with pytest.raises(DefinitionError) as caught:
+
+        @tp.define_op
+        def f(x):
+            y = sinn(x)  # noqa: F821
+            return y  # noqa: RET504
+
+    assert f"{__file__}:" in str(caught.value) and "error[E202]: op 'f': no function 'sinn' here" in str(caught.value)
+    with pytest.raises(DefinitionError, match="a for statement is not part of a formula"):
+
+        @tp.define_op
+        def g(x):
+            for _ in range(3):
+                x = x + 1
+            return x
+
+    with pytest.raises(TypeError, match="neither a signature nor a Python function"):
+        tp.define_op(len)
+
+
+def test_a_name_is_taken_once() -> None:
+    again = tp.define_op(
+        "swish(Tensor input, *, float beta=1.0) -> Tensor out", expr="input / (1 + exp(-beta * input))"
+    )
+    assert again(tp.ones(1)).item() == swish(tp.ones(1)).item()
+    from tensorplay.library import _names
+
+    with pytest.raises(NameTaken, match=r"op 'swish' in namespace '.*': b.py:3 would take the name from .*test_define"):
+        _names.claim(__name__, ["swish"], "b.py:3", "another formula")
+    with pytest.raises(NameTaken, match="from tensorplay itself"):
+        _names.claim("tensorplay", ["swish"], "b.py:3", "another formula")
+    _names.claim("elsewhere", ["swish"], "b.py:3", "another formula")
