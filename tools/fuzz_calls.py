@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 # `python -m` puts the source tree first, whose tensorplay has no binary.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != ROOT]
-SECONDS = 20  # of one call; a hang, on any machine
+SECONDS = 20  # of processor time for one call, and ten times that on the clock: a hang, on any machine
 MEMORY = 3 << 30  # address space a child may add: an allocation above it must fail cleanly
 
 
@@ -34,6 +34,12 @@ def rows(names: list[str]) -> Iterator[Any]:
         yield from (op for op in module.OPS if op.name in names or (not names and op.home != "internal"))
 
 
+def watch(seconds: int) -> None:
+    """Ends this process where it takes longer than that; 0: not."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(10 * seconds)
+
+
 def child(op: Any, seed: int, first: int, count: int, pipe: int) -> None:
     """Calls `first` to `count` of the op, right and wrong in turn; tells the parent of each before it runs."""
     from tensorplay.testing import wild
@@ -42,14 +48,15 @@ def child(op: Any, seed: int, first: int, count: int, pipe: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     out = os.fdopen(pipe, "w", buffering=1)
     for i in range(first, count):
-        signal.alarm(0)
+        watch(0)
         call = wild.draw_call(op, seed, i // 2, right=i % 2 == 0)
         if call is None:
             continue
         out.write(f"start\t{i}\t{wild.describe(call)!r}\n")
-        signal.alarm(SECONDS)
+        watch(SECONDS)
         if (wrong := wild.judge(call)) is not None:
             out.write(f"wrong\t{i}\t{wrong!r}\n")
     out.write(f"done\t{count}\t''\n")
@@ -87,7 +94,7 @@ def run(op: Any, seed: int, count: int) -> Iterator[tuple[int, str, str]]:
         if done:
             return
         name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status}"
-        yield at, text, f"hangs ({SECONDS} s)" if name == "SIGALRM" else f"crashes: {name}"
+        yield at, text, f"hangs ({SECONDS} s)" if name in ("SIGALRM", "SIGPROF") else f"crashes: {name}"
         first = at + 1
 
 
@@ -106,6 +113,9 @@ def main() -> int:
         print(wild.describe(call), flush=True)
         print(wild.judge(call) or "as expected")
         return 0
+    from tensorplay.testing import inputs
+
+    inputs.namespace()  # the libraries of references, once for all children
     found = ops = 0
     for op in rows(given.op):
         ops += 1

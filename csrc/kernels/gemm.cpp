@@ -191,17 +191,19 @@ void check_sizes(int64_t m, int64_t n, int64_t k, int64_t ldc) {
     runtime_error("matrix product: sizes ", m, " x ", k, " x ", n, " exceed 2^31 - 1; split the operands");
 }
 
-/// How many pieces to cut rows and columns of C into.
+/// How many pieces to cut rows and columns of C into. `weight`: what a multiplication takes, in those of float.
 struct Grid {
   int64_t rows, cols;
 };
-Grid grid_for(int64_t m, int64_t n, int64_t k) {
+Grid grid_for(int64_t m, int64_t n, int64_t k, double weight) {
   const double flops = 2.0 * double(m) * double(n) * double(k);
   const int threads = num_threads();
-  if (threads == 1 || flops < 1e6) return {1, 1};
+  // A product of seconds is cut so that the user can end it in between.
+  const int64_t stops = int64_t(weight * flops / 1.5e10);
+  if ((threads == 1 && stops < 2) || flops < 1e6) return {1, 1};
   // Two pieces a thread absorb a busy neighbour where a piece is large enough to repack its operands for.
-  const int64_t parts =
-      std::min<int64_t>(flops > 2e8 ? threads * 2 : threads, std::max<int64_t>(2, int64_t(flops / 5e5)));
+  const int64_t parts = std::max(
+      stops, std::min<int64_t>(flops > 2e8 ? threads * 2 : threads, std::max<int64_t>(2, int64_t(flops / 5e5))));
   const int64_t max_rows = std::max<int64_t>(1, m / 8), max_cols = std::max<int64_t>(1, n / 16);
   Grid best{1, 1};
   double cost = 1e300;
@@ -225,7 +227,7 @@ int64_t cut(int64_t n, int64_t parts, int64_t i, int64_t align) {
 
 template <class T, class Piece>
 void over_grid(int64_t m, int64_t n, int64_t k, const Piece& piece) {
-  const Grid g = grid_for(m, n, k);
+  const Grid g = grid_for(m, n, k, double(sizeof(T)) / 4 * (kComplex<T> ? 2 : 1));
   if (g.rows * g.cols == 1) return piece(0, m, 0, n);
   parallel_tiles(g.rows * g.cols, 1, [&](int64_t b, int64_t e) {
     for (int64_t t = b; t < e; ++t) {

@@ -38,7 +38,7 @@ struct DLManagedVersioned {
 };
 enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 constexpr std::int32_t kCpu = 1;
-constexpr std::uint64_t kReadOnly = 1;
+constexpr std::uint64_t kReadOnly = 1, kIsCopied = 2;
 
 DLDataType type_of(Dtype d) {
   const std::uint8_t bits = std::uint8_t(item_size(d) * 8);
@@ -79,7 +79,7 @@ void drop_unused(PyObject* capsule) {
   }
 }
 template <class M>
-PyObject* export_as(const Storage& s, const char* name) {
+PyObject* export_as(const Storage& s, const char* name, bool copied) {
   auto* e = new Exported<M>{{}, s, s.sizes(), s.strides()};
   e->managed.manager = e;
   e->managed.deleter = delete_exported<M>;
@@ -87,7 +87,7 @@ PyObject* export_as(const Storage& s, const char* name) {
   if constexpr (std::is_same_v<M, DLManagedVersioned>) {
     e->managed.major = 1;
     e->managed.minor = 0;
-    e->managed.flags = s.block()->read_only ? kReadOnly : 0;
+    e->managed.flags = (s.block()->read_only ? kReadOnly : 0) | (copied ? kIsCopied : 0);
   }
   PyObject* capsule = PyCapsule_New(&e->managed, name, drop_unused<M>);
   if (!capsule) delete e;
@@ -119,7 +119,8 @@ PyObject* to_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
       if (type != kCpu)
         fail(ErrorKind::Buffer, "__dlpack__: only the cpu device (1, 0) is supported, got (", type, ", ", id, ")");
     }
-    Storage s = a[4] == Py_True ? copy_storage(t->storage()) : t->storage();
+    const bool copied = a[4] == Py_True;
+    Storage s = copied ? copy_storage(t->storage()) : t->storage();
     long major = 0;
     if (a.given(2)) {
       if (!PyTuple_Check(a[2]) || PyTuple_GET_SIZE(a[2]) != 2)
@@ -127,7 +128,8 @@ PyObject* to_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
       major = PyLong_AsLong(PyTuple_GET_ITEM(a[2], 0));
       if (major == -1 && PyErr_Occurred()) host_error();
     }
-    return major >= 1 ? export_as<DLManagedVersioned>(s, "dltensor_versioned") : export_as<DLManaged>(s, "dltensor");
+    return major >= 1 ? export_as<DLManagedVersioned>(s, "dltensor_versioned", copied)
+                      : export_as<DLManaged>(s, "dltensor", copied);
   });
 }
 PyObject* dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", kCpu, 0); }
