@@ -12,72 +12,40 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
-  kLog,
-  kLogVjpInput,
-  kLog10,
-  kLog10VjpInput,
-  kLog1p,
-  kLog1pVjpInput,
-  kLog2,
-  kLog2VjpInput,
-  kLogNdtr,
-  kLogNdtrVjpInput,
-  kLogit,
-  kLogitVjpInput,
-  kLogsigmoid,
-  kLogsigmoidVjpInput,
-  kMish,
-  kMishVjpInput,
-  kNdtr,
-  kNdtrVjpInput,
-  kNeg,
-  kNegVjpInput,
-  kPolygammaOf,
-  kPolygammaOfVjpInput,
-  kRad2deg,
-  kRad2degVjpInput,
-  kReciprocal,
-  kReciprocalVjpInput,
-  kRelu,
-  kReluVjpInput,
-  kRelu6,
-  kRelu6VjpInput,
-  kRound,
-  kRsqrt,
-  kRsqrtVjpInput,
-  kSelu,
-  kSeluVjpInput,
-  kSgn,
-  kSigmoid,
-  kSigmoidVjpInput,
-  kSign,
-  kSilu,
-  kSiluVjpInput,
-  kSin,
-  kSinVjpInput,
-  kSinc,
-  kSincVjpInput,
-  kSinh,
-  kSinhVjpInput,
-  kSoftplus,
-  kSoftplusVjpInput,
-  kSoftshrink,
-  kSoftshrinkVjpInput,
-  kSoftsign,
-  kSoftsignVjpInput,
-  kSqrt,
-  kSqrtVjpInput,
-  kSquare,
-  kSquareVjpInput,
-  kTan,
-  kTanVjpInput,
-  kTanh,
-  kTanhVjpInput,
-  kTanhshrink,
-  kTanhshrinkVjpInput,
-  kThreshold,
-  kThresholdVjpInput,
-  kTrunc,
+  kErfinv,
+  kErfinvVjpInput,
+  kExp,
+  kExpVjpInput,
+  kExp2,
+  kExp2VjpInput,
+  kExpm1,
+  kExpm1VjpInput,
+  kFloor,
+  kFrac,
+  kGeluErf,
+  kGeluErfVjpInput,
+  kGeluTanh,
+  kGeluTanhVjpInput,
+  kHardshrink,
+  kHardshrinkVjpInput,
+  kHardsigmoid,
+  kHardsigmoidVjpInput,
+  kHardswish,
+  kHardswishVjpInput,
+  kHardtanh,
+  kHardtanhVjpInput,
+  kI0,
+  kI0VjpInput,
+  kI0e,
+  kI0eVjpInput,
+  kI1,
+  kI1VjpInput,
+  kI1e,
+  kI1eVjpInput,
+  kLeakyRelu,
+  kLeakyReluVjpInput,
+  kLgamma,
+  kLgammaVjpInput,
 };
 }  // namespace
 
@@ -90,2097 +58,707 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
-Storage cos(const Storage& input);
-TensorRef cos(const TensorRef& input);
-Storage cosh(const Storage& input);
-TensorRef cosh(const TensorRef& input);
+Storage digamma(const Storage& input);
+TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage exp(const Storage& input);
-TensorRef exp(const TensorRef& input);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage erfc(const Storage& input);
+TensorRef erfc(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
-Storage logaddexp(const Storage& input, const Storage& other);
-TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage polygamma(std::int64_t n, const Storage& input);
-TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
+Storage sgn(const Storage& input);
+TensorRef sgn(const TensorRef& input);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage tanh(const Storage& input);
+TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
-// log(Tensor input) -> Tensor out
-//   out = log(input)
-//   d input = 1 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
-
-TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
-}
-
-TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
-}
-
-void log_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
-TensorRef log(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogBackward>();
-    LogBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
-  return out;
-}
-TensorRef log_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log(input));
-  Ref<LogBackward> node;
-  if (record) {
-    node = make_node<LogBackward>();
-    LogBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(LogBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogSpec, loops[kLog], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LogBackward::schema_v1, out_, log(input->storage()));
-  }
-  return out_;
-}
-GradVec LogBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log10(Tensor input) -> Tensor out
-//   out = log10(input)
-//   d input = 0.4342944819032518 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog10Spec{&Log10Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog10VjpInputSpec{&Log10Backward::schema_v1, 2};
-
-TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
-}
-
-TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
-}
-
-void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log10_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
-TensorRef log10(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log10(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log10Backward>();
-    Log10Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log10_set_tangent(out, input);
-  return out;
-}
-TensorRef log10_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log10(input));
-  Ref<Log10Backward> node;
-  if (record) {
-    node = make_node<Log10Backward>();
-    Log10Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Log10Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log10Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog10Spec, loops[kLog10], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log10Backward::schema_v1, out_, log10(input->storage()));
-  }
-  return out_;
-}
-GradVec Log10Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log10Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log10_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log1p(Tensor input) -> Tensor out
-//   out = log1p(input)
-//   d input = 1 / (1 + input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
-
-TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), g);
-}
-
-TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), t);
-}
-
-void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log1p_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
-TensorRef log1p(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log1p(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log1pBackward>();
-    Log1pBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log1p_set_tangent(out, input);
-  return out;
-}
-TensorRef log1p_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log1p(input));
-  Ref<Log1pBackward> node;
-  if (record) {
-    node = make_node<Log1pBackward>();
-    Log1pBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log1pBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog1pSpec, loops[kLog1p], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log1pBackward::schema_v1, out_, log1p(input->storage()));
-  }
-  return out_;
-}
-GradVec Log1pBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log1pBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log1p_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log2(Tensor input) -> Tensor out
-//   out = log2(input)
-//   d input = 1.4426950408889634 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog2Spec{&Log2Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog2VjpInputSpec{&Log2Backward::schema_v1, 2};
-
-TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
-}
-
-TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
-}
-
-void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log2_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
-TensorRef log2(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log2(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log2Backward>();
-    Log2Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log2_set_tangent(out, input);
-  return out;
-}
-TensorRef log2_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log2(input));
-  Ref<Log2Backward> node;
-  if (record) {
-    node = make_node<Log2Backward>();
-    Log2Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Log2Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log2Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog2Spec, loops[kLog2], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log2Backward::schema_v1, out_, log2(input->storage()));
-  }
-  return out_;
-}
-GradVec Log2Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log_ndtr(Tensor input) -> Tensor out
-//   out = log_ndtr(input)
-//   d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
-
-TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
-}
-
-TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
-}
-
-void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
-TensorRef log_ndtr(const TensorRef& input) {
-  TensorRef out = wiring::wrap(log_ndtr(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogNdtrBackward>();
-    LogNdtrBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_ndtr_set_tangent(out, input);
-  return out;
-}
-GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// logit(Tensor input, float? eps=None) -> Tensor out
-//   out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
-//   d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))
-//   saves: input, eps
-
-namespace {
-constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
-
-TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
-}
-
-TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps, const TensorRef& t) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
-}
-
-void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), logit_tangent_input(wiring::primal(input), eps, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage logit(const Storage& input, std::optional<double> eps) {
-  return kernels::elementwise(kLogitSpec, loops[kLogit], {&input}, {eps.value_or(0), eps.has_value(),
-      !eps.has_value()});
-}
-TensorRef logit(const TensorRef& input, std::optional<double> eps) {
-  TensorRef out = wiring::wrap(logit(input->storage(), eps));
-  if (wiring::records(input)) {
-    auto node = make_node<LogitBackward>();
-    LogitBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.eps_ = eps;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logit_set_tangent(out, input, eps);
-  return out;
-}
-TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
-  wiring::check_out(LogitBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogitSpec, loops[kLogit], out_->storage(), {&input->storage()}, {eps.value_or(0),
-        eps.has_value(), !eps.has_value()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LogitBackward::schema_v1, out_, logit(input->storage(), eps));
-  }
-  return out_;
-}
-GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {eps_.value_or(0),
-        eps_.has_value(), !eps_.has_value()}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(logit_vjp_input(g, saved_tensor(0), eps_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// logsigmoid(Tensor input) -> Tensor out
-//   out = log_sigmoid(input)
-//   d input = sigmoid(-input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogsigmoidSpec{&LogsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogsigmoidVjpInputSpec{&LogsigmoidBackward::schema_v1, 2};
-
-TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sigmoid(neg(input)), g);
-}
-
-TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sigmoid(neg(input)), t);
-}
-
-void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), logsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage logsigmoid(const Storage& input) {
-  check_dtype(LogsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
-}
-TensorRef logsigmoid(const TensorRef& input) {
-  TensorRef out = wiring::wrap(logsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogsigmoidBackward>();
-    LogsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsigmoid_set_tangent(out, input);
-  return out;
-}
-GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(logsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// mish(Tensor input) -> Tensor out
-//   out = input * tanh(logaddexp(input, 0))
-//   d input = tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kMishSpec{&MishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kMishVjpInputSpec{&MishBackward::schema_v1, 2};
-
-TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), g);
-}
-
-TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
-}
-
-void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), mish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage mish(const Storage& input) {
-  check_dtype(MishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kMishSpec, loops[kMish], {&input});
-}
-TensorRef mish(const TensorRef& input) {
-  TensorRef out = wiring::wrap(mish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<MishBackward>();
-    MishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mish_set_tangent(out, input);
-  return out;
-}
-GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// ndtr(Tensor input) -> Tensor out
-//   out = ndtr(input)
-//   d input = 0.3989422804014327 * exp(-0.5 * input**2)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
-
-TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), g);
-}
-
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
-}
-
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
-TensorRef ndtr(const TensorRef& input) {
-  TensorRef out = wiring::wrap(ndtr(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NdtrBackward>();
-    NdtrBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtr_set_tangent(out, input);
-  return out;
-}
-GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// neg(Tensor input) -> Tensor out
-//   out = -input
-//   d input = -1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
-constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
-
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
-
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
-TensorRef neg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(neg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    neg_set_tangent(out, input);
-  return out;
-}
-TensorRef neg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(neg(input));
-  Ref<NegBackward> node;
-  if (record) {
-    node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(NegBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
-  }
-  return out_;
-}
-GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-//   out = polygamma(order, input)
-//   d input = polygamma(order + 1, input)
-//   saves: input, order
-
-namespace {
-constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
-
-TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), g);
-}
-
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage polygamma_of(const Storage& input, std::int64_t order) {
-  return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
-}
-TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
-  if (wiring::records(input)) {
-    auto node = make_node<PolygammaOfBackward>();
-    PolygammaOfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.order_ = order;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    polygamma_of_set_tangent(out, input, order);
-  return out;
-}
-GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
-        {order_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// rad2deg(Tensor input) -> Tensor out
-//   out = input * 57.29577951308232
-//   d input = 57.29577951308232
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
-
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
-
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
-TensorRef rad2deg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rad2deg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rad2deg_set_tangent(out, input);
-  return out;
-}
-TensorRef rad2deg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rad2deg(input));
-  Ref<Rad2degBackward> node;
-  if (record) {
-    node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Rad2degBackward::schema_v1, out_, rad2deg(input->storage()));
-  }
-  return out_;
-}
-GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// reciprocal(Tensor input) -> Tensor out
-//   out = reciprocal(input)
-//   d input = -out**2
+// erfinv(Tensor input) -> Tensor out
+//   out = erfinv(input)
+//   d input = 0.886226925452758 * exp(out**2)
 //   saves: out
 
 namespace {
-constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
+constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
 
-TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(neg(square(out))), g);
+TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
 }
 
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
+TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
+}
 
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfinv_tangent_input(wiring::primal(out), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
-TensorRef reciprocal(const TensorRef& input) {
-  TensorRef out = wiring::wrap(reciprocal(input->storage()));
+Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
+TensorRef erfinv(const TensorRef& input) {
+  TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
+    auto node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reciprocal_set_tangent(out, input);
+    erfinv_set_tangent(out, input);
   return out;
 }
-TensorRef reciprocal_(const TensorRef& input) {
+TensorRef erfinv_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
+  wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(reciprocal(input));
-  Ref<ReciprocalBackward> node;
+    tangent = wiring::tangent_or_zeros(erfinv(input));
+  Ref<ErfinvBackward> node;
   if (record) {
-    node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
+    node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
   }
-  kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
+TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfinvSpec, loops[kErfinv], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(ReciprocalBackward::schema_v1, out_, reciprocal(input->storage()));
+    wiring::write_out(ErfinvBackward::schema_v1, out_, erfinv(input->storage()));
   }
   return out_;
 }
-GradVec ReciprocalBackward::apply(std::span<Storage> grad_outputs) {
+GradVec ErfinvBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
   return grads;
 }
-GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec ErfinvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(erfinv_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// relu(Tensor input) -> Tensor out
-//   out = where(input > 0, input, where(isnan(input), input, 0))
-//   d input = where(out > 0, 1, 0)
+// exp(Tensor input) -> Tensor out
+//   out = exp(input)
+//   d input = out
 //   saves: out
 
 namespace {
-constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
-constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
+constexpr ElementwiseSpec kExpSpec{&ExpBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
 
-TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
-}
+TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return strong_mul(conj_of(out), g); }
 
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
+TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
 
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
+void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), exp_tangent_input(wiring::primal(out), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
-TensorRef relu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu(input->storage()));
+Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
+TensorRef exp(const TensorRef& input) {
+  TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
+    auto node = make_node<ExpBackward>();
+    ExpBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu_set_tangent(out, input);
+    exp_set_tangent(out, input);
   return out;
 }
-TensorRef relu_(const TensorRef& input) {
+TensorRef exp_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(ReluBackward::schema_v1, input, record);
+  wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(relu(input));
-  Ref<ReluBackward> node;
+    tangent = wiring::tangent_or_zeros(exp(input));
+  Ref<ExpBackward> node;
   if (record) {
-    node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
+    node = make_node<ExpBackward>();
+    ExpBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
   }
-  kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
+TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(ExpBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ExpBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExpSpec, loops[kExp], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ExpBackward::schema_v1, out_, exp(input->storage()));
+  }
+  return out_;
+}
+GradVec ExpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &saved(0)}), input_shape(0),
+    grads[0] = fit(kernels::elementwise(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &saved(0)}), input_shape(0),
         input_dtype(0));
   return grads;
 }
-GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec ExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(exp_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// relu6(Tensor input) -> Tensor out
-//   out = where(input <= 0, 0, where(input >= 6, 6, input))
-//   d input = where(input <= 0, 0, where(input >= 6, 0, 1))
-//   saves: input
+// exp2(Tensor input) -> Tensor out
+//   out = exp2(input)
+//   d input = 0.6931471805599453 * out
+//   saves: out
 
 namespace {
-constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
-constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
+constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
-TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), g);
 }
 
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
+TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
 }
 
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), exp2_tangent_input(wiring::primal(out), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
-TensorRef relu6(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu6(input->storage()));
+Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
+TensorRef exp2(const TensorRef& input) {
+  TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<Relu6Backward>();
-    Relu6Backward& back = *node;
+    auto node = make_node<Exp2Backward>();
+    Exp2Backward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
-    back.save(0, input);
     wiring::attach(out, std::move(node));
+    back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu6_set_tangent(out, input);
+    exp2_set_tangent(out, input);
   return out;
 }
-GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
+TensorRef exp2_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Exp2Backward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent_or_zeros(exp2(input));
+  Ref<Exp2Backward> node;
+  if (record) {
+    node = make_node<Exp2Backward>();
+    Exp2Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Exp2Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExp2Spec, loops[kExp2], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Exp2Backward::schema_v1, out_, exp2(input->storage()));
+  }
+  return out_;
+}
+GradVec Exp2Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
+    grads[0] = fit(kernels::elementwise(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &saved(0)}), input_shape(0),
         input_dtype(0));
   return grads;
 }
-GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// round(Tensor input) -> Tensor out
-//   out = round(input)
+// expm1(Tensor input) -> Tensor out
+//   out = expm1(input)
+//   d input = out + 1
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
+
+TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+}
+
+TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
+TensorRef expm1(const TensorRef& input) {
+  TensorRef out = wiring::wrap(expm1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    expm1_set_tangent(out, input);
+  return out;
+}
+TensorRef expm1_(const TensorRef& input) {
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
+  TensorRef tangent;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    tangent = wiring::tangent_or_zeros(expm1(input));
+  Ref<Expm1Backward> node;
+  if (record) {
+    node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  return input;
+}
+TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
+  }
+  return out_;
+}
+GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// floor(Tensor input) -> Tensor out
+//   out = floor(input)
 //   d input = 0
 //   saves: nothing
 
 namespace {
-constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
+constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
 
-void round_set_tangent(const TensorRef& out) {
+void floor_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
-TensorRef round(const TensorRef& input) {
-  TensorRef out = wiring::wrap(round(input->storage()));
+Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
+TensorRef floor(const TensorRef& input) {
+  TensorRef out = wiring::wrap(floor(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
+    auto node = make_node<FloorBackward>();
+    FloorBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    round_set_tangent(out);
+    floor_set_tangent(out);
   return out;
 }
-TensorRef round_(const TensorRef& input) {
+TensorRef floor_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(RoundBackward::schema_v1, input, record);
+  wiring::check_inplace(FloorBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(round(input));
-  Ref<RoundBackward> node;
+    tangent = wiring::tangent_or_zeros(floor(input));
+  Ref<FloorBackward> node;
   if (record) {
-    node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
+    node = make_node<FloorBackward>();
+    FloorBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
   }
-  kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RoundBackward::schema_v1, out_, {&input});
+TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(FloorBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRoundSpec, loops[kRound], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFloorSpec, loops[kFloor], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(RoundBackward::schema_v1, out_, round(input->storage()));
+    wiring::write_out(FloorBackward::schema_v1, out_, floor(input->storage()));
   }
   return out_;
 }
-GradVec RoundBackward::apply(std::span<Storage>) {
+GradVec FloorBackward::apply(std::span<Storage>) {
   GradVec grads(1);
   if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
+GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
   GraphGradVec grads(1);
   if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   return grads;
 }
 
-// rsqrt(Tensor input) -> Tensor out
-//   out = rsqrt(input)
-//   d input = -0.5 * out**3
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
-
-TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
-      number<TensorRef>(Scalar(std::int64_t(3)))))), g);
-}
-
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
-TensorRef rsqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rsqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rsqrt_set_tangent(out, input);
-  return out;
-}
-TensorRef rsqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rsqrt(input));
-  Ref<RsqrtBackward> node;
-  if (record) {
-    node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RsqrtBackward::schema_v1, out_, rsqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec RsqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// selu(Tensor input) -> Tensor out
-//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
-//   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
-
-TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      g);
-}
-
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage selu(const Storage& input) {
-  check_dtype(SeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
-}
-TensorRef selu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(selu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SeluBackward>();
-    SeluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    selu_set_tangent(out, input);
-  return out;
-}
-GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sgn(Tensor input) -> Tensor out
-//   out = sgn(input)
-//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
-//   saves: input, out
-
-namespace {
-constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
-
-template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) {
-  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
-}
-
-void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
-        input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
-TensorRef sgn(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sgn(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out, input);
-  return out;
-}
-TensorRef sgn_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sgn(input));
-  Ref<SgnBackward> node;
-  if (record) {
-    node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
-  }
-  return out_;
-}
-GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sigmoid(Tensor input) -> Tensor out
-//   out = sigmoid(input)
-//   d input = out * (1 - out)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
-
-TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), g);
-}
-
-TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
-}
-
-void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sigmoid_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
-TensorRef sigmoid(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sigmoid_set_tangent(out, input);
-  return out;
-}
-TensorRef sigmoid_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sigmoid(input));
-  Ref<SigmoidBackward> node;
-  if (record) {
-    node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
-  }
-  return out_;
-}
-GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sign(Tensor input) -> Tensor out
-//   out = sign(input)
-//   d input = 0
+// frac(Tensor input) -> Tensor out
+//   out = frac(input)
+//   d input = 1
 //   saves: nothing
 
 namespace {
-constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
+constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
 
-void sign_set_tangent(const TensorRef& out) {
+void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
+  sum = plus(std::move(sum), wiring::tangent(input));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
-TensorRef sign(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sign(input->storage()));
+Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
+TensorRef frac(const TensorRef& input) {
+  TensorRef out = wiring::wrap(frac(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SignBackward>();
-    SignBackward& back = *node;
+    auto node = make_node<FracBackward>();
+    FracBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sign_set_tangent(out);
+    frac_set_tangent(out, input);
   return out;
 }
-TensorRef sign_(const TensorRef& input) {
+TensorRef frac_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(SignBackward::schema_v1, input, record);
+  wiring::check_inplace(FracBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sign(input));
-  Ref<SignBackward> node;
+    tangent = wiring::tangent_or_zeros(frac(input));
+  Ref<FracBackward> node;
   if (record) {
-    node = make_node<SignBackward>();
-    SignBackward& back = *node;
+    node = make_node<FracBackward>();
+    FracBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
   }
-  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SignBackward::schema_v1, out_, {&input});
+TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(FracBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFracSpec, loops[kFrac], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
+    wiring::write_out(FracBackward::schema_v1, out_, frac(input->storage()));
   }
   return out_;
 }
-GradVec SignBackward::apply(std::span<Storage>) {
+GradVec FracBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
+GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
   return grads;
 }
 
-// silu(Tensor input) -> Tensor out
-//   out = input * sigmoid(input)
-//   d input = sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input
+// gelu_erf(Tensor input) -> Tensor out
+//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
+//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
+constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
-TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), g);
+TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
+      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
 }
 
-TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), t);
+TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
+      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
 }
 
-void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
+void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), silu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage silu(const Storage& input) {
-  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
+Storage gelu_erf(const Storage& input) {
+  check_dtype(GeluErfBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
 }
-TensorRef silu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(silu(input->storage()));
+TensorRef gelu_erf(const TensorRef& input) {
+  TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SiluBackward>();
-    SiluBackward& back = *node;
+    auto node = make_node<GeluErfBackward>();
+    GeluErfBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    silu_set_tangent(out, input);
+    gelu_erf_set_tangent(out, input);
   return out;
 }
-GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
+GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SiluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(silu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// sin(Tensor input) -> Tensor out
-//   out = sin(input)
-//   d input = cos(input)
+// gelu_tanh(Tensor input) -> Tensor out
+//   out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
+//   d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
+constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
 
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
+TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
+      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
+      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
+      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
+      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
+      square(input)), Scalar(1))), input), Scalar(1)), g);
+}
 
-TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
+TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
+      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
+      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
+      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
+      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
+      square(input)), Scalar(1))), input), Scalar(1)), t);
+}
 
-void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
+void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sin_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
-TensorRef sin(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sin(input->storage()));
+Storage gelu_tanh(const Storage& input) {
+  check_dtype(GeluTanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
+}
+TensorRef gelu_tanh(const TensorRef& input) {
+  TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SinBackward>();
-    SinBackward& back = *node;
+    auto node = make_node<GeluTanhBackward>();
+    GeluTanhBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sin_set_tangent(out, input);
+    gelu_tanh_set_tangent(out, input);
   return out;
 }
-TensorRef sin_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sin(input));
-  Ref<SinBackward> node;
-  if (record) {
-    node = make_node<SinBackward>();
-    SinBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinSpec, loops[kSin], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinBackward::schema_v1, out_, sin(input->storage()));
-  }
-  return out_;
-}
-GradVec SinBackward::apply(std::span<Storage> grad_outputs) {
+GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// sinc(Tensor input) -> Tensor out
-//   out = sinc(input)
-//   d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
-
-TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
-}
-
-TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
-}
-
-void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
-TensorRef sinc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinc_set_tangent(out, input);
-  return out;
-}
-TensorRef sinc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinc(input));
-  Ref<SincBackward> node;
-  if (record) {
-    node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SincBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SincBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSincSpec, loops[kSinc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SincBackward::schema_v1, out_, sinc(input->storage()));
-  }
-  return out_;
-}
-GradVec SincBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SincBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sinh(Tensor input) -> Tensor out
-//   out = sinh(input)
-//   d input = cosh(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
-
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
-
-TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
-
-void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
-TensorRef sinh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinh_set_tangent(out, input);
-  return out;
-}
-TensorRef sinh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinh(input));
-  Ref<SinhBackward> node;
-  if (record) {
-    node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinhSpec, loops[kSinh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinhBackward::schema_v1, out_, sinh(input->storage()));
-  }
-  return out_;
-}
-GradVec SinhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-//   out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
-//   d input = where(beta * input > threshold, 1, sigmoid(beta * input))
-//   saves: input, beta, threshold
-
-namespace {
-constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
-
-TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
-}
-
-TensorRef softplus_tangent_input(const TensorRef& input, double beta, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
-}
-
-void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softplus_tangent_input(wiring::primal(input), beta, threshold, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softplus(const Storage& input, double beta, double threshold) {
-  check_dtype(SoftplusBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
-}
-TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftplusBackward>();
-    SoftplusBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.beta_ = beta;
-    back.threshold_ = threshold;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softplus_set_tangent(out, input, beta, threshold);
-  return out;
-}
-GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &saved(0)}, {beta_,
-        threshold_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softplus_vjp_input(g, saved_tensor(0), beta_, threshold_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
-//   d input = where(input > lambd, 1, where(input < -lambd, 1, 0))
+// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
+//   out = where(input >= -lambd and input <= lambd, 0, input)
+//   d input = where(input >= -lambd and input <= lambd, 0, 1)
 //   saves: input, lambd
 
 namespace {
-constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
+constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
+constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
 
-TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
+TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
-void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage softshrink(const Storage& input, double lambd) {
-  check_dtype(SoftshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
+Storage hardshrink(const Storage& input, double lambd) {
+  return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
 }
-TensorRef softshrink(const TensorRef& input, double lambd) {
-  TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
+TensorRef hardshrink(const TensorRef& input, double lambd) {
+  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
   if (wiring::records(input)) {
-    auto node = make_node<SoftshrinkBackward>();
-    SoftshrinkBackward& back = *node;
+    auto node = make_node<HardshrinkBackward>();
+    HardshrinkBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.lambd_ = lambd;
@@ -2188,634 +766,645 @@ TensorRef softshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softshrink_set_tangent(out, input, lambd);
+    hardshrink_set_tangent(out, input, lambd);
   return out;
 }
-GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
+GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &saved(0)},
+    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
         {lambd_}), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// softsign(Tensor input) -> Tensor out
-//   out = input / (1 + abs(input))
-//   d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2
+// hardsigmoid(Tensor input) -> Tensor out
+//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
+constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
 
-TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), g);
+TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
 }
 
-TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), t);
+TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
 }
 
-void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
+void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
+Storage hardsigmoid(const Storage& input) {
+  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
 }
-TensorRef softsign(const TensorRef& input) {
-  TensorRef out = wiring::wrap(softsign(input->storage()));
+TensorRef hardsigmoid(const TensorRef& input) {
+  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SoftsignBackward>();
-    SoftsignBackward& back = *node;
+    auto node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softsign_set_tangent(out, input);
+    hardsigmoid_set_tangent(out, input);
   return out;
 }
-GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
+GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &saved(0)}),
+    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
         input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SoftsignBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softsign_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// sqrt(Tensor input) -> Tensor out
-//   out = sqrt(input)
-//   d input = 0.5 / out
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
-
-TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
-}
-
-TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
-}
-
-void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
-TensorRef sqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sqrt_set_tangent(out, input);
-  return out;
-}
-TensorRef sqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sqrt(input));
-  Ref<SqrtBackward> node;
-  if (record) {
-    node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSqrtSpec, loops[kSqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SqrtBackward::schema_v1, out_, sqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec SqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// square(Tensor input) -> Tensor out
-//   out = square(input)
-//   d input = 2 * input
+// hardswish(Tensor input) -> Tensor out
+//   out = input * clamp(input + 3, 0, 6) / 6
+//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
-constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
+constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
 
-TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
+TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
 }
 
-TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
+TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
 }
 
-void square_set_tangent(const TensorRef& out, const TensorRef& input) {
+void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), square_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
-TensorRef square(const TensorRef& input) {
-  TensorRef out = wiring::wrap(square(input->storage()));
+Storage hardswish(const Storage& input) {
+  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
+}
+TensorRef hardswish(const TensorRef& input) {
+  TensorRef out = wiring::wrap(hardswish(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
+    auto node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    square_set_tangent(out, input);
+    hardswish_set_tangent(out, input);
   return out;
 }
-TensorRef square_(const TensorRef& input) {
+GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
+//   saves: input, min_val, max_val
+
+namespace {
+constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
+
+TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardtanh(const Storage& input, double min_val, double max_val) {
+  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
+}
+TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
+  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
+  if (wiring::records(input)) {
+    auto node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    hardtanh_set_tangent(out, input, min_val, max_val);
+  return out;
+}
+GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
+        max_val_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
+
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
+
+void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
+TensorRef i0(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    i0_set_tangent(out, input);
+  return out;
+}
+TensorRef i0_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(SquareBackward::schema_v1, input, record);
+  wiring::check_inplace(I0Backward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(square(input));
-  Ref<SquareBackward> node;
+    tangent = wiring::tangent_or_zeros(i0(input));
+  Ref<I0Backward> node;
   if (record) {
-    node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
+    node = make_node<I0Backward>();
+    I0Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
     back.save(0, wiring::wrap(copy_of(input->storage())));
   }
-  kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SquareBackward::schema_v1, out_, {&input});
+TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(I0Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSquareSpec, loops[kSquare], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(SquareBackward::schema_v1, out_, square(input->storage()));
+    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
   }
   return out_;
 }
-GradVec SquareBackward::apply(std::span<Storage> grad_outputs) {
+GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &saved(0)}), input_shape(0),
+    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
         input_dtype(0));
   return grads;
 }
-GraphGradVec SquareBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(square_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// tan(Tensor input) -> Tensor out
-//   out = tan(input)
-//   d input = 1 + out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
-
-TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tan_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
-TensorRef tan(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tan(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tan_set_tangent(out, input);
-  return out;
-}
-TensorRef tan_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tan(input));
-  Ref<TanBackward> node;
-  if (record) {
-    node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanSpec, loops[kTan], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanBackward::schema_v1, out_, tan(input->storage()));
-  }
-  return out_;
-}
-GradVec TanBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanh(Tensor input) -> Tensor out
-//   out = tanh(input)
-//   d input = 1 - out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
-
-TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanh_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
-TensorRef tanh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanh_set_tangent(out, input);
-  return out;
-}
-TensorRef tanh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tanh(input));
-  Ref<TanhBackward> node;
-  if (record) {
-    node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanhSpec, loops[kTanh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanhBackward::schema_v1, out_, tanh(input->storage()));
-  }
-  return out_;
-}
-GradVec TanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanhshrink(Tensor input) -> Tensor out
-//   out = input - tanh(input)
-//   d input = tanh(input)**2
+// i0e(Tensor input) -> Tensor out
+//   out = i0e(input)
+//   d input = i1e(input) - sgn(input) * i0e(input)
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
+constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
 
-TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(square(tanh(input)), g);
+TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
 }
 
-TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(square(tanh(input)), t);
+TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
 }
 
-void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
+void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
-TensorRef tanhshrink(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanhshrink(input->storage()));
+Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
+TensorRef i0e(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i0e(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<TanhshrinkBackward>();
-    TanhshrinkBackward& back = *node;
+    auto node = make_node<I0eBackward>();
+    I0eBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanhshrink_set_tangent(out, input);
+    i0e_set_tangent(out, input);
   return out;
 }
-GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
+GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
   return grads;
 }
-GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-//   out = where(input > threshold, input, value)
-//   d input = where(input > threshold, 1, 0)
-//   saves: input, threshold
+// i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
 
 namespace {
-constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
+constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
 
-TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
 }
 
-TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
+TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
 }
 
-void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
+void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
+    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage threshold(const Storage& input, double threshold, double value) {
-  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
-}
-TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
+Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
+TensorRef i1(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i1(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<ThresholdBackward>();
-    ThresholdBackward& back = *node;
+    auto node = make_node<I1Backward>();
+    I1Backward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
-    back.threshold_ = threshold;
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    threshold_set_tangent(out, input, threshold);
+    i1_set_tangent(out, input);
   return out;
 }
-GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
+GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &saved(0)},
-        {threshold_}), input_shape(0), input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
   return grads;
 }
-GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
+    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// trunc(Tensor input) -> Tensor out
-//   out = trunc(input)
-//   d input = 0
-//   saves: nothing
+// i1e(Tensor input) -> Tensor out
+//   out = i1e(input)
+//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   saves: input
 
 namespace {
-constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
+constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
-void trunc_set_tangent(const TensorRef& out) {
+TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), g);
+}
+
+TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), t);
+}
+
+void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
-TensorRef trunc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(trunc(input->storage()));
+Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
+TensorRef i1e(const TensorRef& input) {
+  TensorRef out = wiring::wrap(i1e(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
+    auto node = make_node<I1eBackward>();
+    I1eBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
+    back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    trunc_set_tangent(out);
+    i1e_set_tangent(out, input);
   return out;
 }
-TensorRef trunc_(const TensorRef& input) {
+GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+//   out = where(input > 0, input, negative_slope * input)
+//   d input = where(input > 0, 1, negative_slope)
+//   saves: input, negative_slope
+
+namespace {
+constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
+
+TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
+}
+
+TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
+}
+
+void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage leaky_relu(const Storage& input, double negative_slope) {
+  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
+}
+TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
+  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
+  if (wiring::records(input)) {
+    auto node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    leaky_relu_set_tangent(out, input, negative_slope);
+  return out;
+}
+GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
+        {negative_slope_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// lgamma(Tensor input) -> Tensor out
+//   out = lgamma(input)
+//   d input = digamma(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
+
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+
+TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
+
+void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
+TensorRef lgamma(const TensorRef& input) {
+  TensorRef out = wiring::wrap(lgamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    lgamma_set_tangent(out, input);
+  return out;
+}
+TensorRef lgamma_(const TensorRef& input) {
   const bool record = wiring::records(input);
-  wiring::check_inplace(TruncBackward::schema_v1, input, record);
+  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef tangent;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(trunc(input));
-  Ref<TruncBackward> node;
+    tangent = wiring::tangent_or_zeros(lgamma(input));
+  Ref<LgammaBackward> node;
   if (record) {
-    node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
+    node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
   }
-  kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (tangent) wiring::set_tangent(input, std::move(tangent));
   return input;
 }
-TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TruncBackward::schema_v1, out_, {&input});
+TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TruncBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTruncSpec, loops[kTrunc], out_->storage(), {&input->storage()});
+  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(TruncBackward::schema_v1, out_, trunc(input->storage()));
+    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
   }
   return out_;
 }
-GradVec TruncBackward::apply(std::span<Storage>) {
+GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
   return grads;
 }
-GraphGradVec TruncBackward::apply_for_graph(std::span<const TensorRef>) {
+GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
