@@ -9,7 +9,7 @@ if(CMAKE_STRIP)
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/tensorplay/lib/${TP_OPENBLAS_NAME}\" ERROR_QUIET)")
 endif()
 
-foreach(room core kernels autograd ops)
+foreach(room core kernels autograd ops transforms)
   install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES csrc/python/args.h csrc/python/objects.h csrc/python/op_library.h DESTINATION tensorplay/include/python)

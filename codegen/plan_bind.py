@@ -71,6 +71,7 @@ class Bound:
 @dataclass(frozen=True)
 class Operator:
     name: str  # C++ function
+    op: str
     slot: str
     unary: bool
     lines: tuple[str, ...]
@@ -242,6 +243,7 @@ def bind(e: Entry) -> Bound:
         args = [] if e.python is not None else [convert(a, i) for i, a in enumerate(o.sig.args)]
         lines: list[str] = []
         call = f"ops::{C.cpp_name(e.stem)}({', '.join(args)})"
+        has_tensors = any(a.type.base is Base.TENSOR for a in o.sig.args)
         if len(o.sig.results) > 1:
             result = f"k{C.pascal(e.op)}{suffix}Result"
             wrapped = f"wrap_named({result}, {call})"
@@ -266,12 +268,12 @@ def bind(e: Entry) -> Bound:
                 lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
         if len(o.sig.results) > 1 and e.python is None:
             fields.append((result, ", ".join(f'"{r.name}"' for r in o.sig.results)))
-            lines.append(f"return {wrapped};")
+            lines.append(returned(wrapped, has_tensors))
         elif any(p.name == "requires_grad" for p in extra):
             k = len(o.sig.args) + [p.name for p in extra].index("requires_grad")
-            lines.append(f"return wrap_leaf({call}, a[{k}]);")
+            lines.append(returned(f"wrap_leaf({call}, a[{k}])", has_tensors))
         else:
-            lines.append(f"return {wrapped};")
+            lines.append(returned(wrapped, has_tensors))
         first = o.sig.args[0] if o.sig.args else None
         inplace: tuple[str, ...] = ()
         if e.python is not None:
@@ -296,6 +298,11 @@ def python_target(e: Entry) -> tuple[str, str] | None:
     return module, name
 
 
+def returned(value: str, has_tensors: bool) -> str:
+    """The return of a result, in the class of the tensors it was made of."""
+    return f"return kept({value}, spec, a);" if has_tensors else f"return {value};"
+
+
 def operator(e: Entry, sym: str) -> list[Operator]:
     """The operator's function, and its in-place twin where the op has one."""
     unary = sym in _UNARY
@@ -314,17 +321,18 @@ def operator(e: Entry, sym: str) -> list[Operator]:
     slot = SLOTS[sym]
     stem = f"{C.cpp_name(e.op)}_operator_{slot.lower()}"
     if unary:
-        call = f"return wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])}));"
-        return [Operator(stem, slot, True, (call,))]
+        call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])})), self);"
+        return [Operator(stem, e.op, slot, True, (call,))]
     head = (
         "OperandArg a = operator_operand(left), b = operator_operand(right);",
         "if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;",
     )
     args = ", ".join(["a.value", "b.value", *rest])
-    out = [Operator(stem, slot, False, (*head, f"return wrap(ops::{C.cpp_name(e.op)}({args}));"))]
+    call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({args})), left, right);"
+    out = [Operator(stem, e.op, slot, False, (*head, call))]
     if e.inplace and OPERATORS[sym][2]:
         lines = (*head, f"ops::{e.stem}_({args});", "Py_INCREF(left);", "return left;")
-        out.append(Operator(stem + "_inplace", "I" + slot, False, lines))
+        out.append(Operator(stem + "_inplace", e.op, "I" + slot, False, lines))
     return out
 
 

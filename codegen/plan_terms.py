@@ -358,7 +358,7 @@ class Terms:
         if v.type == SHAPES:
             return Value(f"{v.wrapped}[std::size_t({index})]", DIMS)
         if v.type.is_list and v.type.base is Base.TENSOR:
-            return Value(f"{v.wrapped}[std::size_t({index})]", TENSOR)
+            return Value(f"item({v.text}, {index})", TENSOR)
         if v.type.is_list:
             item = replace(v.type, is_list=False, optional=False, size=None)
             text = self.to(v, replace(v.type, optional=False), n) if v.type.base is Base.INT else v.text

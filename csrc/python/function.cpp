@@ -110,6 +110,11 @@ PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyO
   return guarded([&]() -> PyObject* {
     const bool keywords = kwnames && PyTuple_GET_SIZE(kwnames);
     const bool transform = TP_UNLIKELY(modes::any(modes::kTransform)) && function_defaults.transform;
+    if (TP_UNLIKELY(modes::any(modes::kTransform)) && !transform)
+      for (Py_ssize_t i = 0; i < n; ++i)
+        if (is_tensor(args[i]) && tensor_of(args[i])->is_batched())
+          not_implemented(reinterpret_cast<PyTypeObject*>(cls)->tp_name,
+                          ".apply: a Function with batched operands needs tensorplay.func");
     if (TP_LIKELY(!keywords && !transform)) return run(cls, args, n);
     // Keywords become positional by forward's signature, in Python.
     Owned positional(PyTuple_New(n));

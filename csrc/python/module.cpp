@@ -10,6 +10,9 @@
 #include "python/saved_hooks.h"
 
 namespace tp::python {
+
+PyObject* linalg_error_type() noexcept;  // in args.cpp, which raises it
+
 namespace {
 
 // Functions of each home of the catalogue become a module object of that name: _C.functions, _C.linalg, _C.nn_functional.
@@ -51,7 +54,13 @@ void fill(PyObject* module) {
   init_generator(module);
   init_runtime(module);
   init_op_libraries(module);
+  init_transforms(module);
   add_homes(module, registry);
+  PyObject* error = linalg_error_type();
+  if (!error) host_error();
+  Py_INCREF(error);
+  add_object(module, "_LinAlgError", error);
+  Py_DECREF(error);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ void init_arrays(PyObject* module);
 void init_generator(PyObject* module);
 void init_runtime(PyObject* module);
 void init_op_libraries(PyObject* module);
+void init_transforms(PyObject* module);
 /// Last of the types: operators of the registry go into its slots.
 void init_tensor(PyObject* module, const Registry& registry);
 

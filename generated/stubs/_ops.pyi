@@ -33,6 +33,11 @@ class _kthvalue_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _lu_unpack_0_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
 class _max_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -72,6 +77,10 @@ class _std_mean_2_result(NamedTuple):
 class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _triangular_solve_0_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
 
 class _var_mean_0_result(NamedTuple):
     var: Tensor
@@ -329,6 +338,15 @@ def ceil_(input: Tensor) -> Tensor:
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups interleaved."""
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Triangular factor of a positive definite matrix, under its older name."""
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """Inverse of a matrix from its Cholesky factor."""
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """Solution of A X = B from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many equal pieces along dim; the last may be smaller."""
@@ -708,6 +726,12 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def i0_(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind of order 0."""
 
+def igamma(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised lower incomplete gamma function of order input at other."""
+
+def igammac(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
+
 def imag(input: Tensor) -> Tensor:
     """View of the imaginary parts of complex numbers."""
 
@@ -770,6 +794,9 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     """Whether each element has no imaginary part; real numbers, nan among them, have none."""
+
+def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
+    """Signal whose short-time spectra are given, by least squares where the windows overlap;..."""
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Kaiser window, by the modified Bessel function I0; beta trades width for ripple."""
@@ -853,7 +880,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     """Logarithm of the sum of exponentials up to and including each element, without overflow."""
 
 def logdet(A: Tensor) -> Tensor:
-    """Logarithm of the determinant, nan where that is negative."""
+    """Logarithm of the determinant; of real matrices nan where that is negative."""
 
 def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero."""
@@ -882,6 +909,12 @@ def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False, *,
 def lt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input lies below other."""
 
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Solution of a system from the factors of its matrix, the right-hand side first."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _lu_unpack_0_result:
+    """Permutation and triangular factors from what lu_factor gives; those not asked for are empty."""
+
 def masked_fill(input: Tensor | Number, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
     """Input with value wherever the mask is true."""
 
@@ -893,6 +926,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """Exponential of square matrices, the sum of A^k / k!."""
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Square matrices multiplied with themselves n times, or their inverses for negative n."""
 
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -965,6 +1004,9 @@ def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector."""
 
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p."""
+
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
 
@@ -1031,8 +1073,8 @@ def permute(input: Tensor, dims: Sequence[int] | int) -> Tensor:
 def permute_dims(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
 
-def pinv(A: Tensor) -> Tensor:
-    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Pseudoinverse of matrices, under its older name."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
@@ -1238,7 +1280,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     """Copy of input with src in place of a slice of dim."""
 
 def slogdet(A: Tensor) -> _slogdet_0_result:
-    """Sign of the determinant and the logarithm of its magnitude."""
+    """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
@@ -1298,6 +1340,9 @@ def std_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correctio
 @overload
 def std_mean(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> _std_mean_2_result:
     """Standard deviation along dim together with the mean."""
+
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None) -> Tensor:
+    """Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft /..."""
 
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Difference of input and alpha times other."""
@@ -1364,6 +1409,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, d
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
     """Integral along dim by the trapezoidal rule, over points x or with the spacing dx, 1..."""
 
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_0_result:
+    """Solution of a triangular system together with a copy of its matrix; solve_triangular is..."""
+
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Lower triangle of the last two dimensions, zero above the given diagonal."""
 
@@ -1402,6 +1450,9 @@ def unravel_index(indices: Tensor, shape: Sequence[int] | int) -> tuple[Tensor, 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a new dimension of size 1."""
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Matrix of the powers of x, the highest first unless increasing."""
 
 @overload
 def var(input: Tensor, unbiased: bool, *, out: Tensor | None = None) -> Tensor:

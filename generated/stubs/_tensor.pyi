@@ -57,6 +57,10 @@ class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _triangular_solve_0_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
 class _TensorOps:
     def __abs__(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
@@ -316,6 +320,12 @@ class _TensorOps:
         """Smallest whole number not below each element; its derivative is 0."""
     def ceil_(self) -> Tensor:
         """Smallest whole number not below each element; its derivative is 0."""
+    def cholesky(self, upper: bool = False) -> Tensor:
+        """Triangular factor of a positive definite matrix, under its older name."""
+    def cholesky_inverse(self, upper: bool = False) -> Tensor:
+        """Inverse of a matrix from its Cholesky factor."""
+    def cholesky_solve(self, L: Tensor, upper: bool = False) -> Tensor:
+        """Solution of A X = B from the Cholesky factor of A."""
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of at most so many equal pieces along dim; the last may be smaller."""
     def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
@@ -538,6 +548,14 @@ class _TensorOps:
         """Modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """Modified Bessel function of the first kind of order 0."""
+    def igamma(self, other: Tensor | Number) -> Tensor:
+        """Regularised lower incomplete gamma function of order input at other."""
+    def igamma_(self, other: Tensor | Number) -> Tensor:
+        """Regularised lower incomplete gamma function of order input at other."""
+    def igammac(self, other: Tensor | Number) -> Tensor:
+        """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
+    def igammac_(self, other: Tensor | Number) -> Tensor:
+        """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
@@ -576,6 +594,8 @@ class _TensorOps:
         """Whether each element is positive infinity."""
     def isreal(self) -> Tensor:
         """Whether each element has no imaginary part; real numbers, nan among them, have none."""
+    def istft(self, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
+        """Signal whose short-time spectra are given, by least squares where the windows overlap;..."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product, a copy of other scaled by each element of input."""
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> _kthvalue_0_result:
@@ -635,7 +655,7 @@ class _TensorOps:
     def logcumsumexp(self, dim: int) -> Tensor:
         """Logarithm of the sum of exponentials up to and including each element, without overflow."""
     def logdet(self) -> Tensor:
-        """Logarithm of the determinant, nan where that is negative."""
+        """Logarithm of the determinant; of real matrices nan where that is negative."""
     def logical_and(self, other: Tensor | Number) -> Tensor:
         """Whether both elements are nonzero."""
     def logical_and_(self, other: Tensor | Number) -> Tensor:
@@ -662,6 +682,8 @@ class _TensorOps:
         """Whether input lies below other."""
     def lt_(self, other: Tensor | Number) -> Tensor:
         """Whether input lies below other."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """Solution of a system from the factors of its matrix, the right-hand side first."""
     def masked_fill(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
         """Input with value wherever the mask is true."""
     def masked_fill_(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
@@ -674,6 +696,10 @@ class _TensorOps:
         """Vector of the elements where the mask is true, both broadcast together."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product of the last two dimensions; leading dimensions broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """Exponential of square matrices, the sum of A^k / k!."""
+    def matrix_power(self, n: int) -> Tensor:
+        """Square matrices multiplied with themselves n times, or their inverses for negative n."""
     @overload
     def max(self) -> Tensor:
         """Largest element of all, along one dimension with its position, or of two tensors; the..."""
@@ -726,6 +752,8 @@ class _TensorOps:
         """Product of the two, element by element."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector."""
+    def mvlgamma(self, p: int) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension p."""
     def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
     def nan_to_num_(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
@@ -778,6 +806,8 @@ class _TensorOps:
         """View with the dimensions in another order."""
     def permute_dims(self, dims: Sequence[int] | int) -> Tensor:
         """View with the dimensions in another order."""
+    def pinverse(self, rcond: float = 1e-15) -> Tensor:
+        """Pseudoinverse of matrices, under its older name."""
     def positive(self) -> Tensor:
         """The tensor itself, as unary plus gives it."""
     def pow(self, exponent: Tensor | Number) -> Tensor:
@@ -934,6 +964,8 @@ class _TensorOps:
     @overload
     def std(self, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
+    def stft(self, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None) -> Tensor:
+        """Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft /..."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -984,6 +1016,8 @@ class _TensorOps:
         """View with two dimensions exchanged."""
     def transpose_(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
+    def triangular_solve(self, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_0_result:
+        """Solution of a triangular system together with a copy of its matrix; solve_triangular is..."""
     def tril(self, diagonal: int = 0) -> Tensor:
         """Lower triangle of the last two dimensions, zero above the given diagonal."""
     def tril_(self, diagonal: int = 0) -> Tensor:

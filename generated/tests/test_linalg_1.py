@@ -7,7 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="addbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addbmm",),
         inplace=("addbmm_",),
         out=True,
@@ -18,7 +18,7 @@ OPS = [
     ),
     Op(
         name="addmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmm",),
         inplace=("addmm_",),
         out=True,
@@ -29,7 +29,7 @@ OPS = [
     ),
     Op(
         name="addmv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addmv",),
         inplace=("addmv_",),
         out=True,
@@ -40,7 +40,7 @@ OPS = [
     ),
     Op(
         name="addr",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addr",),
         inplace=("addr_",),
         out=True,
@@ -51,7 +51,7 @@ OPS = [
     ),
     Op(
         name="baddbmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("baddbmm",),
         inplace=("baddbmm_",),
         out=True,
@@ -62,7 +62,7 @@ OPS = [
     ),
     Op(
         name="bmm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("bmm",),
         out=True,
         cases=({"input": {"shape": (2, 3, 4)}, "mat2": {"shape": (2, 4, 5)}},),
@@ -79,26 +79,104 @@ OPS = [
         ],
     ),
     Op(
+        name="checked_info",
+        home="internal",
+        dtypes=("i32",),
+        cases=({"info": {"shape": (2,), "dtype": "i32", "range": (0.0, 1.0)}, "check": False, "caller": "x", "what": "y"},),
+        forms=[
+            Form(args=(("info", "Tensor"), ("check", "bool"), ("caller", "str"), ("what", "str")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="checked_pivots",
+        home="internal",
+        dtypes=("i32",),
+        cases=({"pivots": {"dtype": "i32", "values": (2, 2)}, "info": {"dtype": "i32", "values": 0}, "caller": "x"},),
+        forms=[
+            Form(args=(("pivots", "Tensor"), ("info", "Tensor"), ("caller", "str")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="cholesky",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("cholesky",),
+        cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), like="numpy.linalg.cholesky((input + numpy.conj(numpy.swapaxes(input, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cholesky_ex",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "drawn matrices are not positive definite"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("L", "info"), diff=("A",), diff_results=("L", "info"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="cholesky_ex_core",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("L", "info"), diff=("input",), diff_results=("L",), saved=("L",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="cholesky_inverse",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("cholesky_inverse",),
+        cases=({"L": {"shape": (3, 3), "kind": "invertible"}}, {"L": {"shape": (2, 3, 3), "kind": "invertible"}, "upper": True}),
+        forms=[
+            Form(args=(("L", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("L",), like="numpy.linalg.inv(numpy.tril(L) @ numpy.conj(numpy.swapaxes(numpy.tril(L), -1, -2)) if not upper else numpy.conj(numpy.swapaxes(numpy.triu(L), -1, -2)) @ numpy.triu(L))", kind="expr"),
+        ],
+    ),
+    Op(
         name="cholesky_lower",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "drawn matrices are not positive definite"},
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.linalg.cholesky((input + numpy.swapaxes(input, -1, -2)) / 2)", kind="expr"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.linalg.cholesky((input + numpy.conj(numpy.swapaxes(input, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cholesky_solve",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("cholesky_solve",),
+        cases=({"B": {"shape": (3, 2)}, "L": {"shape": (3, 3), "kind": "invertible"}}, {"B": {"shape": (2, 3, 1)}, "L": {"shape": (3, 3), "kind": "invertible"}, "upper": True}),
+        forms=[
+            Form(args=(("B", "Tensor"), ("L", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("B", "L"), like="numpy.linalg.solve(numpy.tril(L) @ numpy.conj(numpy.swapaxes(numpy.tril(L), -1, -2)), B) if not upper else numpy.linalg.solve(numpy.conj(numpy.swapaxes(numpy.triu(L), -1, -2)) @ numpy.triu(L), B)", kind="expr"),
         ],
     ),
     Op(
         name="cholesky_symmetric",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
-            Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), saved=("out",), like="numpy.linalg.cholesky((input + numpy.swapaxes(input, -1, -2)) / 2)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("input",), saved=("out",), like="numpy.linalg.cholesky((input + numpy.conj(numpy.swapaxes(input, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cond",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "p": 1}, {"A": {"shape": (3, 3), "kind": "invertible"}, "p": -2}, {"A": {"shape": (3, 3), "kind": "invertible"}, "p": "fro"}, {"A": {"shape": (2, 3, 3), "kind": "invertible"}, "p": float("inf")}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("p", "Scalar?", None)), results=("out",), diff=("A",), like="numpy.linalg.cond(A, p)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("p", "str")), results=("out",), diff=("A",), like="numpy.linalg.cond(A, p)", kind="expr"),
         ],
     ),
     Op(
         name="corrcoef",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("corrcoef",),
         cases=({"input": {"shape": (3, 4)}},),
         forms=[
@@ -107,7 +185,7 @@ OPS = [
     ),
     Op(
         name="cov",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cov",),
         python=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}, {"input": {"shape": (3, 4)}, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "aweights": {"shape": (4,), "kind": "unit"}, "correction": 0}),
@@ -125,7 +203,7 @@ OPS = [
     ),
     Op(
         name="cross",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cross",),
         out=True,
         python=True,
@@ -136,7 +214,7 @@ OPS = [
     ),
     Op(
         name="det",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("A",), like="numpy.linalg.det", kind="name"),
@@ -144,7 +222,7 @@ OPS = [
     ),
     Op(
         name="dot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
         out=True,
         cases=({"input": {"shape": (4,)}, "tensor": {"shape": (4,)}},),
@@ -154,7 +232,7 @@ OPS = [
     ),
     Op(
         name="einsum",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"equation": "ij,jk->ik", "operands": [{"shape": (2, 3)}, {"shape": (3, 4)}]}, {"equation": "ii->i", "operands": [{"shape": (3, 3)}]}, {"equation": "...ij,...jk", "operands": [{"shape": (2, 1, 2, 3)}, {"shape": (5, 3, 2)}]}, {"equation": "i,j,ij->", "operands": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (2, 3)}]}, {"equation": "bij,bj->bi", "operands": [{"shape": (2, 3, 4)}, {"shape": (2, 4)}]}),
         forms=[
@@ -163,7 +241,7 @@ OPS = [
     ),
     Op(
         name="inner",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("inner",),
         out=True,
         cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (4, 3)}}),
@@ -182,11 +260,20 @@ OPS = [
     ),
     Op(
         name="inv_ex",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse", "info"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="inv_ex_core",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
-            Form(args=(("A", "Tensor"),), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), saved=("inverse",), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("A", "Tensor"),), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), saved=("inverse",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -201,10 +288,96 @@ OPS = [
     Op(
         name="linalg_cholesky",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
         forms=[
-            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky(A) if not upper else numpy.swapaxes(numpy.linalg.cholesky(A), -1, -2)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2) if not upper else numpy.conj(numpy.swapaxes(numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2), -1, -2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_cross",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eig",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
+        skip={"values": "the phase of an eigenvector is free", "layouts": "the phase of an eigenvector is free", "grad": "the phase of an eigenvector is free", "gradgrad": "the phase of an eigenvector is free", "third": "the phase of an eigenvector is free", "tangent": "the phase of an eigenvector is free", "complex": "the phase of an eigenvector is free", "dtypes": "real input gives complex results"},
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_eigh",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"complex": "the matrix must stay Hermitian", "values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigvals",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
+        skip={"values": "the order of eigenvalues is free", "layouts": "the order of eigenvalues is free", "dtypes": "real input gives complex results"},
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.eigvals(A)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigvalsh",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_lstsq",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}}, {"A": {"shape": (2, 3)}, "B": {"shape": (2, 1)}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?", None), ("driver", "str?", None, "kwonly")), results=("solution", "residuals", "rank", "singular_values"), diff=("A", "B"), diff_results=("solution", "residuals", "rank", "singular_values"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_lu",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (3, 2)}}, {"A": {"shape": (2, 3)}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("pivot", "bool", True, "kwonly")), results=("P", "L", "U"), diff=("A",), diff_results=("P", "L", "U"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_lu_solve",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}, "B": {"shape": (3, 2)}}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (1, 2, 3)}, "B": {"shape": (2, 3)}, "left": False}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (3, 3, 3)}, "B": {"shape": (3, 1)}, "adjoint": True}),
+        forms=[
+            Form(args=(("LU", "Tensor"), ("pivots", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("adjoint", "bool", False, "kwonly")), results=("out",), diff=("LU", "B"), saved=("LU", "pivots", "out"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_norm",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (2, 3)}}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (4,)}, "ord": 3}, {"A": {"shape": (2, 3)}, "ord": 3, "dim": (1,)}, {"A": {"shape": (2, 3, 2)}, "ord": 1, "dim": (0, 2)}, {"A": {"shape": (2, 3)}, "ord": "nuc"}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
         ],
     ),
 ]

@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="bitwise_and",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_and",),
         inplace=("bitwise_and_",),
         operators=("&",),
@@ -20,7 +20,7 @@ OPS = [
     Op(
         name="bitwise_left_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_left_shift",),
         inplace=("bitwise_left_shift_",),
         operators=("<<",),
@@ -32,7 +32,7 @@ OPS = [
     Op(
         name="bitwise_not",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_not",),
         inplace=("bitwise_not_",),
         operators=("~",),
@@ -44,7 +44,7 @@ OPS = [
     Op(
         name="bitwise_or",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_or",),
         inplace=("bitwise_or_",),
         operators=("|",),
@@ -56,7 +56,7 @@ OPS = [
     Op(
         name="bitwise_right_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_right_shift",),
         inplace=("bitwise_right_shift_",),
         operators=(">>",),
@@ -68,7 +68,7 @@ OPS = [
     Op(
         name="bitwise_xor",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_xor",),
         inplace=("bitwise_xor_",),
         operators=("^",),

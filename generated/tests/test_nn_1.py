@@ -224,7 +224,7 @@ OPS = [
     ),
     Op(
         name="bilinear",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         python=True,
         cases=({"input1": {"shape": (4, 2)}, "input2": {"shape": (4, 3)}, "weight": {"shape": (5, 2, 3)}, "bias": {"shape": (5,)}}, {"input1": {"shape": (4, 2)}, "input2": {"shape": (4, 3)}, "weight": {"shape": (5, 2, 3)}}),
         forms=[

@@ -212,7 +212,7 @@ OPS = [
     Op(
         name="softmax",
         promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("softmax",),
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
         forms=[

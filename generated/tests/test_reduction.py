@@ -17,7 +17,7 @@ OPS = [
     ),
     Op(
         name="amax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amax",),
         out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
@@ -27,7 +27,7 @@ OPS = [
     ),
     Op(
         name="amin",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amin",),
         out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
@@ -37,7 +37,7 @@ OPS = [
     ),
     Op(
         name="aminmax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("aminmax",),
         out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1},),
@@ -58,7 +58,7 @@ OPS = [
     Op(
         name="argmax",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmax",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -68,7 +68,7 @@ OPS = [
     Op(
         name="argmin",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmin",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -86,7 +86,7 @@ OPS = [
     ),
     Op(
         name="kthvalue",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("kthvalue",),
         out=True,
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "k": 2},),
@@ -107,7 +107,7 @@ OPS = [
     ),
     Op(
         name="max",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("max",),
         out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
@@ -120,7 +120,7 @@ OPS = [
     Op(
         name="max_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.max(input, axis=dim, keepdims=keepdim), numpy.argmax(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -137,7 +137,7 @@ OPS = [
     ),
     Op(
         name="median",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("median",),
         out=True,
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1}),
@@ -149,7 +149,7 @@ OPS = [
     Op(
         name="median_all",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
@@ -158,7 +158,7 @@ OPS = [
     Op(
         name="median_dim",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -166,7 +166,7 @@ OPS = [
     ),
     Op(
         name="min",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("min",),
         out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
@@ -179,7 +179,7 @@ OPS = [
     Op(
         name="min_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.min(input, axis=dim, keepdims=keepdim), numpy.argmin(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -187,7 +187,7 @@ OPS = [
     ),
     Op(
         name="mode",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("mode",),
         out=True,
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}},),
@@ -207,7 +207,7 @@ OPS = [
     ),
     Op(
         name="nanmedian",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nanmedian",),
         out=True,
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
@@ -218,7 +218,7 @@ OPS = [
     Op(
         name="nansum",
         promote="sum",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nansum",),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
         forms=[
@@ -347,10 +347,10 @@ OPS = [
     Op(
         name="vector_norm",
         home="linalg",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 3}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 1}),
         forms=[
-            Form(args=(("input", "Tensor"), ("ord", "Scalar", 2), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.linalg.norm(input if dim else numpy.ravel(input), ord=ord, axis=dim[0] if dim else None, keepdims=keepdim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("ord", "Scalar", 2), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sum(numpy.abs(input) ** ord, axis=dim or None, keepdims=keepdim) ** (1 / ord) if numpy.isfinite(ord) else numpy.max(numpy.abs(input), axis=dim or None, keepdims=keepdim)", kind="expr"),
         ],
     ),
 ]

@@ -7,7 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="cummax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("cummax",),
         out=True,
         cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),
@@ -17,7 +17,7 @@ OPS = [
     ),
     Op(
         name="cummin",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("cummin",),
         out=True,
         cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),

@@ -63,7 +63,7 @@ OPS = [
     ),
     Op(
         name="cumulative_trapezoid",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}),
         forms=[
@@ -100,7 +100,7 @@ OPS = [
     ),
     Op(
         name="gradient",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (5, 4)}, "dim": (1, 0), "edge_order": 2}, {"input": {"shape": (4,)}, "dim": (0,)}),
         forms=[
@@ -194,7 +194,7 @@ OPS = [
     ),
     Op(
         name="trapezoid",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}, {"y": {"shape": (2, 4)}, "x": {"shape": (2, 4)}}),
         forms=[

@@ -15,7 +15,7 @@ OPS = [
     ),
     Op(
         name="histc",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("histc",),
         out=True,
         python=True,
@@ -37,7 +37,7 @@ OPS = [
     ),
     Op(
         name="msort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("msort",),
         out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}},),
@@ -69,7 +69,7 @@ OPS = [
     ),
     Op(
         name="sort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("sort",),
         out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}}, {"input": {"shape": (4, 3), "kind": "distinct"}, "dim": 0}),
@@ -79,7 +79,7 @@ OPS = [
     ),
     Op(
         name="topk",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("topk",),
         out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "k": 2},),
@@ -89,7 +89,7 @@ OPS = [
     ),
     Op(
         name="unique",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique",),
         python=True,
         cases=({"input": {"values": ((3, 1), (3, 2))}}, {"input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
@@ -99,7 +99,7 @@ OPS = [
     ),
     Op(
         name="unique_consecutive",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique_consecutive",),
         python=True,
         cases=({"input": {"values": (3, 3, 1, 3)}},),

@@ -15,12 +15,12 @@ constexpr Param kEqSpecParams[] = {
 const Spec kEqSpec{"eq", "eq(Tensor input, Tensor other) -> Tensor out", kEqSpecParams};
 
 PyObject* eq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eq", [&]() -> PyObject* {
     const Spec& spec = kEqSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::eq_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::eq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::eq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* eq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -30,7 +30,7 @@ PyObject* eq_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return eq_call(self, args, nargs, kwnames);
 }
 PyObject* eq_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eq", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kEqSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -49,12 +49,12 @@ constexpr Param kGeSpecParams[] = {
 const Spec kGeSpec{"ge", "ge(Tensor input, Tensor other) -> Tensor out", kGeSpecParams};
 
 PyObject* ge_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ge", [&]() -> PyObject* {
     const Spec& spec = kGeSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::ge_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::ge(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::ge(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* ge_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -64,7 +64,7 @@ PyObject* ge_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return ge_call(self, args, nargs, kwnames);
 }
 PyObject* ge_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ge", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kGeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -83,12 +83,12 @@ constexpr Param kGtSpecParams[] = {
 const Spec kGtSpec{"gt", "gt(Tensor input, Tensor other) -> Tensor out", kGtSpecParams};
 
 PyObject* gt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gt", [&]() -> PyObject* {
     const Spec& spec = kGtSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::gt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::gt(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::gt(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* gt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -98,7 +98,7 @@ PyObject* gt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return gt_call(self, args, nargs, kwnames);
 }
 PyObject* gt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gt", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kGtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -119,11 +119,11 @@ constexpr Param kIscloseSpecParams[] = {
 const Spec kIscloseSpec{"isclose", "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", kIscloseSpecParams};
 
 PyObject* isclose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isclose", [&]() -> PyObject* {
     const Spec& spec = kIscloseSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::isclose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false)));
+    return kept(wrap(ops::isclose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false))), spec, a);
   });
 }
 PyObject* isclose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -140,11 +140,11 @@ constexpr Param kIsfiniteSpecParams[] = {
 const Spec kIsfiniteSpec{"isfinite", "isfinite(Tensor input) -> Tensor out", kIsfiniteSpecParams};
 
 PyObject* isfinite_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isfinite", [&]() -> PyObject* {
     const Spec& spec = kIsfiniteSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::isfinite(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isfinite(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isfinite_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -161,11 +161,11 @@ constexpr Param kIsinfSpecParams[] = {
 const Spec kIsinfSpec{"isinf", "isinf(Tensor input) -> Tensor out", kIsinfSpecParams};
 
 PyObject* isinf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isinf", [&]() -> PyObject* {
     const Spec& spec = kIsinfSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::isinf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isinf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isinf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -182,11 +182,11 @@ constexpr Param kIsnanSpecParams[] = {
 const Spec kIsnanSpec{"isnan", "isnan(Tensor input) -> Tensor out", kIsnanSpecParams};
 
 PyObject* isnan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isnan", [&]() -> PyObject* {
     const Spec& spec = kIsnanSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::isnan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isnan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isnan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -204,12 +204,12 @@ constexpr Param kIsneginfSpecParams[] = {
 const Spec kIsneginfSpec{"isneginf", "isneginf(Tensor input) -> Tensor out", kIsneginfSpecParams};
 
 PyObject* isneginf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isneginf", [&]() -> PyObject* {
     const Spec& spec = kIsneginfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::isneginf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::isneginf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isneginf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isneginf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -227,12 +227,12 @@ constexpr Param kIsposinfSpecParams[] = {
 const Spec kIsposinfSpec{"isposinf", "isposinf(Tensor input) -> Tensor out", kIsposinfSpecParams};
 
 PyObject* isposinf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isposinf", [&]() -> PyObject* {
     const Spec& spec = kIsposinfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::isposinf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::isposinf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isposinf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isposinf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -251,12 +251,12 @@ constexpr Param kLeSpecParams[] = {
 const Spec kLeSpec{"le", "le(Tensor input, Tensor other) -> Tensor out", kLeSpecParams};
 
 PyObject* le_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("le", [&]() -> PyObject* {
     const Spec& spec = kLeSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::le_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::le(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::le(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* le_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -266,7 +266,7 @@ PyObject* le_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return le_call(self, args, nargs, kwnames);
 }
 PyObject* le_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("le", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -285,12 +285,12 @@ constexpr Param kLtSpecParams[] = {
 const Spec kLtSpec{"lt", "lt(Tensor input, Tensor other) -> Tensor out", kLtSpecParams};
 
 PyObject* lt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lt", [&]() -> PyObject* {
     const Spec& spec = kLtSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::lt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::lt(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::lt(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* lt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -300,7 +300,7 @@ PyObject* lt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return lt_call(self, args, nargs, kwnames);
 }
 PyObject* lt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lt", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLtSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -319,12 +319,12 @@ constexpr Param kNeSpecParams[] = {
 const Spec kNeSpec{"ne", "ne(Tensor input, Tensor other) -> Tensor out", kNeSpecParams};
 
 PyObject* ne_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ne", [&]() -> PyObject* {
     const Spec& spec = kNeSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::ne_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::ne(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::ne(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* ne_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -334,7 +334,7 @@ PyObject* ne_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   return ne_call(self, args, nargs, kwnames);
 }
 PyObject* ne_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ne", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kNeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -352,12 +352,12 @@ constexpr Param kSignbitSpecParams[] = {
 const Spec kSignbitSpec{"signbit", "signbit(Tensor input) -> Tensor out", kSignbitSpecParams};
 
 PyObject* signbit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("signbit", [&]() -> PyObject* {
     const Spec& spec = kSignbitSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::signbit_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::signbit(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::signbit(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* signbit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -368,50 +368,50 @@ PyObject* signbit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 
 PyObject* eq_operator_eq(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eq", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::eq(a.value, b.value));
+    return kept(wrap(ops::eq(a.value, b.value)), left, right);
   });
 }
 
 PyObject* ge_operator_ge(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ge", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::ge(a.value, b.value));
+    return kept(wrap(ops::ge(a.value, b.value)), left, right);
   });
 }
 
 PyObject* gt_operator_gt(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gt", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::gt(a.value, b.value));
+    return kept(wrap(ops::gt(a.value, b.value)), left, right);
   });
 }
 
 PyObject* le_operator_le(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("le", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::le(a.value, b.value));
+    return kept(wrap(ops::le(a.value, b.value)), left, right);
   });
 }
 
 PyObject* lt_operator_lt(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lt", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::lt(a.value, b.value));
+    return kept(wrap(ops::lt(a.value, b.value)), left, right);
   });
 }
 
 PyObject* ne_operator_ne(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ne", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::ne(a.value, b.value));
+    return kept(wrap(ops::ne(a.value, b.value)), left, right);
   });
 }
 

@@ -13,11 +13,11 @@ constexpr Param kAdjointSpecParams[] = {
 const Spec kAdjointSpec{"adjoint", "adjoint(Tensor input) -> Tensor out", kAdjointSpecParams};
 
 PyObject* adjoint_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adjoint", [&]() -> PyObject* {
     const Spec& spec = kAdjointSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adjoint(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::adjoint(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* adjoint_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -35,15 +35,35 @@ constexpr Param kAngleBackwardSpecParams[] = {
 const Spec kAngleBackwardSpec{"angle_backward", "angle_backward(Tensor grad, Tensor input) -> Tensor out", kAngleBackwardSpecParams};
 
 PyObject* angle_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("angle_backward", [&]() -> PyObject* {
     const Spec& spec = kAngleBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::angle_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::angle_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* angle_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return angle_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// as_columns
+constexpr Param kAsColumnsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+};
+const Spec kAsColumnsSpec{"as_columns", "as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out", kAsColumnsSpecParams};
+
+PyObject* as_columns_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("as_columns", [&]() -> PyObject* {
+    const Spec& spec = kAsColumnsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::as_columns(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* as_columns_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return as_columns_call(nullptr, args, nargs, kwnames);
 }
 
 // atleast_1d
@@ -53,11 +73,11 @@ constexpr Param kAtleast1dSpecParams[] = {
 const Spec kAtleast1dSpec{"atleast_1d", "atleast_1d(Tensor input) -> Tensor out", kAtleast1dSpecParams};
 
 PyObject* atleast_1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_1d", [&]() -> PyObject* {
     const Spec& spec = kAtleast1dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,11 +91,11 @@ constexpr Param kAtleast2dSpecParams[] = {
 const Spec kAtleast2dSpec{"atleast_2d", "atleast_2d(Tensor input) -> Tensor out", kAtleast2dSpecParams};
 
 PyObject* atleast_2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_2d", [&]() -> PyObject* {
     const Spec& spec = kAtleast2dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -89,11 +109,11 @@ constexpr Param kAtleast3dSpecParams[] = {
 const Spec kAtleast3dSpec{"atleast_3d", "atleast_3d(Tensor input) -> Tensor out", kAtleast3dSpecParams};
 
 PyObject* atleast_3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atleast_3d", [&]() -> PyObject* {
     const Spec& spec = kAtleast3dSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atleast_3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -111,15 +131,91 @@ constexpr Param kAttentionWeightsSpecParams[] = {
 const Spec kAttentionWeightsSpec{"attention_weights", "attention_weights(Tensor query, Tensor key, Tensor? attn_mask, bool is_causal, float? scale) -> Tensor out", kAttentionWeightsSpecParams};
 
 PyObject* attention_weights_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("attention_weights", [&]() -> PyObject* {
     const Spec& spec = kAttentionWeightsSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::attention_weights(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_opt_double(spec, a, 4)));
+    return kept(wrap(ops::attention_weights(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_opt_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* attention_weights_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return attention_weights_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_t
+constexpr Param kChebyshevPolynomialTSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialTSpec{"chebyshev_polynomial_t", "chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialTSpecParams};
+
+PyObject* chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("chebyshev_polynomial_t", [&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialTSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_t_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_u
+constexpr Param kChebyshevPolynomialUSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialUSpec{"chebyshev_polynomial_u", "chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialUSpecParams};
+
+PyObject* chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("chebyshev_polynomial_u", [&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialUSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_u_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_v
+constexpr Param kChebyshevPolynomialVSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialVSpec{"chebyshev_polynomial_v", "chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialVSpecParams};
+
+PyObject* chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("chebyshev_polynomial_v", [&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialVSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_v_call(nullptr, args, nargs, kwnames);
+}
+
+// chebyshev_polynomial_w
+constexpr Param kChebyshevPolynomialWSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kChebyshevPolynomialWSpec{"chebyshev_polynomial_w", "chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialWSpecParams};
+
+PyObject* chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("chebyshev_polynomial_w", [&]() -> PyObject* {
+    const Spec& spec = kChebyshevPolynomialWSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* chebyshev_polynomial_w_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return chebyshev_polynomial_w_call(nullptr, args, nargs, kwnames);
 }
 
 // cholesky_backward
@@ -130,11 +226,11 @@ constexpr Param kCholeskyBackwardSpecParams[] = {
 const Spec kCholeskyBackwardSpec{"cholesky_backward", "cholesky_backward(Tensor grad, Tensor L) -> Tensor slope", kCholeskyBackwardSpecParams};
 
 PyObject* cholesky_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_backward", [&]() -> PyObject* {
     const Spec& spec = kCholeskyBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::cholesky_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* cholesky_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -151,12 +247,12 @@ constexpr Param kClampSpecParams[] = {
 const Spec kClampSpec{"clamp", "clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor out", kClampSpecParams};
 
 PyObject* clamp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp", [&]() -> PyObject* {
     const Spec& spec = kClampSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::clamp(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), a[3]);
-    return wrap(ops::clamp(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::clamp(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* clamp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -166,7 +262,7 @@ PyObject* clamp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return clamp_call(self, args, nargs, kwnames);
 }
 PyObject* clamp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kClampSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -184,16 +280,58 @@ constexpr Param kColumnStackSpecParams[] = {
 const Spec kColumnStackSpec{"column_stack", "column_stack(Tensor[] tensors) -> Tensor out", kColumnStackSpecParams};
 
 PyObject* column_stack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("column_stack", [&]() -> PyObject* {
     const Spec& spec = kColumnStackSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::column_stack(to_tensor_list(spec, a, 0))), a[1]);
-    return wrap(ops::column_stack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::column_stack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* column_stack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return column_stack_call(nullptr, args, nargs, kwnames);
+}
+
+// cond_by_inverse
+constexpr Param kCondByInverseSpecParams[] = {
+    {"norm", Kind::Tensor},
+    {"inverse", Kind::Tensor},
+    {"info", Kind::Tensor},
+    {"p", Kind::Scalar},
+};
+const Spec kCondByInverseSpec{"cond_by_inverse", "cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out", kCondByInverseSpecParams};
+
+PyObject* cond_by_inverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cond_by_inverse", [&]() -> PyObject* {
+    const Spec& spec = kCondByInverseSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cond_by_inverse(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3))), spec, a);
+  });
+}
+PyObject* cond_by_inverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cond_by_inverse_call(nullptr, args, nargs, kwnames);
+}
+
+// cond_by_inverse_named
+constexpr Param kCondByInverseNamedSpecParams[] = {
+    {"norm", Kind::Tensor},
+    {"inverse", Kind::Tensor},
+    {"info", Kind::Tensor},
+    {"p", Kind::Str},
+};
+const Spec kCondByInverseNamedSpec{"cond_by_inverse_named", "cond_by_inverse_named(Tensor norm, Tensor inverse, Tensor info, str p) -> Tensor out", kCondByInverseNamedSpecParams};
+
+PyObject* cond_by_inverse_named_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cond_by_inverse_named", [&]() -> PyObject* {
+    const Spec& spec = kCondByInverseNamedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cond_by_inverse_named(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_str(spec, a, 3))), spec, a);
+  });
+}
+PyObject* cond_by_inverse_named_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cond_by_inverse_named_call(nullptr, args, nargs, kwnames);
 }
 
 // cross_entropy_curvature
@@ -210,11 +348,11 @@ constexpr Param kCrossEntropyCurvatureSpecParams[] = {
 const Spec kCrossEntropyCurvatureSpec{"cross_entropy_curvature", "cross_entropy_curvature(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyCurvatureSpecParams};
 
 PyObject* cross_entropy_curvature_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_curvature", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyCurvatureSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_curvature(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6), to_double(spec, a, 7)));
+    return kept(wrap(ops::cross_entropy_curvature(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6), to_double(spec, a, 7))), spec, a);
   });
 }
 PyObject* cross_entropy_curvature_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -237,11 +375,11 @@ constexpr Param kCrossEntropyIndexSumSpecParams[] = {
 const Spec kCrossEntropyIndexSumSpec{"cross_entropy_index_sum", "cross_entropy_index_sum(Tensor u, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing, int[] size) -> Tensor out", kCrossEntropyIndexSumSpecParams};
 
 PyObject* cross_entropy_index_sum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_index_sum", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyIndexSumSpec;
     Slots<10> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_index_sum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8), to_dims(spec, a, 9)));
+    return kept(wrap(ops::cross_entropy_index_sum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8), to_dims(spec, a, 9))), spec, a);
   });
 }
 PyObject* cross_entropy_index_sum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -259,11 +397,11 @@ constexpr Param kCrossEntropyProbsSpecParams[] = {
 const Spec kCrossEntropyProbsSpec{"cross_entropy_probs", "cross_entropy_probs(Tensor input, Tensor target, Tensor? weight, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyProbsSpecParams};
 
 PyObject* cross_entropy_probs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_probs", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyProbsSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3), to_double(spec, a, 4)));
+    return kept(wrap(ops::cross_entropy_probs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3), to_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* cross_entropy_probs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -279,11 +417,11 @@ constexpr Param kCumprodBackwardSpecParams[] = {
 const Spec kCumprodBackwardSpec{"cumprod_backward", "cumprod_backward(Tensor grad, Tensor input, int dim) -> Tensor slope", kCumprodBackwardSpecParams};
 
 PyObject* cumprod_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumprod_backward", [&]() -> PyObject* {
     const Spec& spec = kCumprodBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cumprod_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::cumprod_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* cumprod_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -297,11 +435,11 @@ constexpr Param kDetCofactorSpecParams[] = {
 const Spec kDetCofactorSpec{"det_cofactor", "det_cofactor(Tensor A) -> Tensor out", kDetCofactorSpecParams};
 
 PyObject* det_cofactor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("det_cofactor", [&]() -> PyObject* {
     const Spec& spec = kDetCofactorSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::det_cofactor(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::det_cofactor(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* det_cofactor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -317,12 +455,12 @@ constexpr Param kDiagSpecParams[] = {
 const Spec kDiagSpec{"diag", "diag(Tensor input, int diagonal=0) -> Tensor out", kDiagSpecParams};
 
 PyObject* diag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diag", [&]() -> PyObject* {
     const Spec& spec = kDiagSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::diag(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), a[2]);
-    return wrap(ops::diag(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::diag(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* diag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -342,11 +480,11 @@ constexpr Param kDiagEmbedSpecParams[] = {
 const Spec kDiagEmbedSpec{"diag_embed", "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kDiagEmbedSpecParams};
 
 PyObject* diag_embed_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diag_embed", [&]() -> PyObject* {
     const Spec& spec = kDiagEmbedSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1))));
+    return kept(wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* diag_embed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -364,11 +502,11 @@ constexpr Param kDiagflatSpecParams[] = {
 const Spec kDiagflatSpec{"diagflat", "diagflat(Tensor input, int offset=0) -> Tensor out", kDiagflatSpecParams};
 
 PyObject* diagflat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diagflat", [&]() -> PyObject* {
     const Spec& spec = kDiagflatSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diagflat(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::diagflat(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* diagflat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -387,11 +525,11 @@ constexpr Param kDistSpecParams[] = {
 const Spec kDistSpec{"dist", "dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out", kDistSpecParams};
 
 PyObject* dist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dist", [&]() -> PyObject* {
     const Spec& spec = kDistSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::dist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(2))));
+    return kept(wrap(ops::dist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(2)))), spec, a);
   });
 }
 PyObject* dist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -409,16 +547,37 @@ constexpr Param kDstackSpecParams[] = {
 const Spec kDstackSpec{"dstack", "dstack(Tensor[] tensors) -> Tensor out", kDstackSpecParams};
 
 PyObject* dstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dstack", [&]() -> PyObject* {
     const Spec& spec = kDstackSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::dstack(to_tensor_list(spec, a, 0))), a[1]);
-    return wrap(ops::dstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::dstack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* dstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return dstack_call(nullptr, args, nargs, kwnames);
+}
+
+// eig_backward
+constexpr Param kEigBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
+
+PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eig_backward", [&]() -> PyObject* {
+    const Spec& spec = kEigBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eig_backward_call(nullptr, args, nargs, kwnames);
 }
 
 // eigh_backward
@@ -431,11 +590,11 @@ constexpr Param kEighBackwardSpecParams[] = {
 const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
 
 PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eigh_backward", [&]() -> PyObject* {
     const Spec& spec = kEighBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -451,11 +610,11 @@ constexpr Param kEmbeddingMaskedSpecParams[] = {
 const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
 
 PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("embedding_masked", [&]() -> PyObject* {
     const Spec& spec = kEmbeddingMaskedSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2)));
+    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -470,11 +629,11 @@ constexpr Param kExclusiveCumprodSpecParams[] = {
 const Spec kExclusiveCumprodSpec{"exclusive_cumprod", "exclusive_cumprod(Tensor input, int dim) -> Tensor out", kExclusiveCumprodSpecParams};
 
 PyObject* exclusive_cumprod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exclusive_cumprod", [&]() -> PyObject* {
     const Spec& spec = kExclusiveCumprodSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* exclusive_cumprod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -489,11 +648,11 @@ constexpr Param kExclusiveProdSpecParams[] = {
 const Spec kExclusiveProdSpec{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", kExclusiveProdSpecParams};
 
 PyObject* exclusive_prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exclusive_prod", [&]() -> PyObject* {
     const Spec& spec = kExclusiveProdSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* exclusive_prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -508,11 +667,11 @@ constexpr Param kExpandAsSpecParams[] = {
 const Spec kExpandAsSpec{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", kExpandAsSpecParams};
 
 PyObject* expand_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expand_as", [&]() -> PyObject* {
     const Spec& spec = kExpandAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* expand_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -531,11 +690,11 @@ constexpr Param kFlattenSpecParams[] = {
 const Spec kFlattenSpec{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", kFlattenSpecParams};
 
 PyObject* flatten_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("flatten", [&]() -> PyObject* {
     const Spec& spec = kFlattenSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* flatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -552,11 +711,11 @@ constexpr Param kFliplrSpecParams[] = {
 const Spec kFliplrSpec{"fliplr", "fliplr(Tensor input) -> Tensor out", kFliplrSpecParams};
 
 PyObject* fliplr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fliplr", [&]() -> PyObject* {
     const Spec& spec = kFliplrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fliplr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::fliplr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* fliplr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -573,11 +732,11 @@ constexpr Param kFlipudSpecParams[] = {
 const Spec kFlipudSpec{"flipud", "flipud(Tensor input) -> Tensor out", kFlipudSpecParams};
 
 PyObject* flipud_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("flipud", [&]() -> PyObject* {
     const Spec& spec = kFlipudSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::flipud(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::flipud(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* flipud_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -585,6 +744,101 @@ PyObject* flipud_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 PyObject* flipud_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return flipud_call(self, args, nargs, kwnames);
+}
+
+// gelu
+constexpr Param kGeluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"approximate", Kind::Str, true, true},
+};
+const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
+
+PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gelu", [&]() -> PyObject* {
+    const Spec& spec = kGeluSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none"))), spec, a);
+  });
+}
+PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gelu_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_h
+constexpr Param kHermitePolynomialHSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
+
+PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_polynomial_h", [&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_h_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_he
+constexpr Param kHermitePolynomialHeSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
+
+PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_polynomial_he", [&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHeSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* hermite_polynomial_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_he_call(nullptr, args, nargs, kwnames);
+}
+
+// hstack
+constexpr Param kHstackSpecParams[] = {
+    {"tensors", Kind::TensorList},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
+
+PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hstack", [&]() -> PyObject* {
+    const Spec& spec = kHstackSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::hstack(to_tensor_list(spec, a, 0))), a[1]);
+    return kept(wrap(ops::hstack(to_tensor_list(spec, a, 0))), spec, a);
+  });
+}
+PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hstack_call(nullptr, args, nargs, kwnames);
+}
+
+// imag
+constexpr Param kImagSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
+
+PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("imag", [&]() -> PyObject* {
+    const Spec& spec = kImagSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::imag(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return imag_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -730,6 +984,22 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"hstack", fast(hstack_function), METH_FASTCALL | METH_KEYWORDS,
+     "hstack(tensors)\n"
+     "--\n"
+     "\n"
+     "Tensors joined along the second dimension, vectors along their only one.\n"
+     "\n"
+     "Args:\n"
+     "  tensors: list of Tensor"},
+    {"imag", fast(imag_function), METH_FASTCALL | METH_KEYWORDS,
+     "imag(input)\n"
+     "--\n"
+     "\n"
+     "View of the imaginary parts of complex numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {},
 };
 
@@ -743,6 +1013,16 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  grad: Tensor\n"
      "  input: Tensor"},
+    {"as_columns", fast(as_columns_function), METH_FASTCALL | METH_KEYWORDS,
+     "as_columns(input, A, B)\n"
+     "--\n"
+     "\n"
+     "Right-hand sides that are vectors as matrices of one column.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  A: Tensor\n"
+     "  B: Tensor"},
     {"attention_weights", fast(attention_weights_function), METH_FASTCALL | METH_KEYWORDS,
      "attention_weights(query, key, attn_mask, is_causal, scale)\n"
      "--\n"
@@ -766,6 +1046,28 @@ PyMethodDef functions_internal[] = {
      "  L: Tensor\n"
      "\n"
      "Reference: Murray 2016"},
+    {"cond_by_inverse", fast(cond_by_inverse_function), METH_FASTCALL | METH_KEYWORDS,
+     "cond_by_inverse(norm, inverse, info, p)\n"
+     "--\n"
+     "\n"
+     "Product of two norms, inf where there is no inverse.\n"
+     "\n"
+     "Args:\n"
+     "  norm: Tensor\n"
+     "  inverse: Tensor\n"
+     "  info: Tensor\n"
+     "  p: number"},
+    {"cond_by_inverse_named", fast(cond_by_inverse_named_function), METH_FASTCALL | METH_KEYWORDS,
+     "cond_by_inverse_named(norm, inverse, info, p)\n"
+     "--\n"
+     "\n"
+     "Product of two norms with a name, inf where there is no inverse.\n"
+     "\n"
+     "Args:\n"
+     "  norm: Tensor\n"
+     "  inverse: Tensor\n"
+     "  info: Tensor\n"
+     "  p: str"},
     {"cross_entropy_curvature", fast(cross_entropy_curvature_function), METH_FASTCALL | METH_KEYWORDS,
      "cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing)\n"
      "--\n"
@@ -828,6 +1130,17 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
     {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "eigh_backward(g_values, g_vectors, values, vectors)\n"
      "--\n"
@@ -867,6 +1180,78 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int"},
+    {},
+};
+
+PyMethodDef functions_nn_functional[] = {
+    {"gelu", fast(gelu_function), METH_FASTCALL | METH_KEYWORDS,
+     "gelu(input, *, approximate='none')\n"
+     "--\n"
+     "\n"
+     "Each element times the normal distribution function of it, exact or by the tanh\n"
+     "approximation.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  approximate: str, default 'none'"},
+    {},
+};
+
+PyMethodDef functions_special[] = {
+    {"chebyshev_polynomial_t", fast(chebyshev_polynomial_t_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_t(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the first kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_u", fast(chebyshev_polynomial_u_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_u(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the second kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_v", fast(chebyshev_polynomial_v_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_v(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the third kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"chebyshev_polynomial_w", fast(chebyshev_polynomial_w_function), METH_FASTCALL | METH_KEYWORDS,
+     "chebyshev_polynomial_w(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the fourth kind of degree n, which is truncated; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"hermite_polynomial_h", fast(hermite_polynomial_h_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_h(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of the physicists, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"hermite_polynomial_he", fast(hermite_polynomial_he_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_he(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of probability theory, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
     {},
 };
 
@@ -992,6 +1377,8 @@ PyMethodDef methods[] = {
 void register_composite_1(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
+  r.add("nn.functional", functions_nn_functional);
+  r.add("special", functions_special);
   r.add_methods(methods);
 }
 

@@ -6,61 +6,42 @@
 namespace tp::python {
 namespace {
 
-// gelu
-constexpr Param kGeluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"approximate", Kind::Str, true, true},
+// laguerre_polynomial_l
+constexpr Param kLaguerrePolynomialLSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
 };
-const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
+const Spec kLaguerrePolynomialLSpec{"laguerre_polynomial_l", "laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out", kLaguerrePolynomialLSpecParams};
 
-PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kGeluSpec;
+PyObject* laguerre_polynomial_l_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("laguerre_polynomial_l", [&]() -> PyObject* {
+    const Spec& spec = kLaguerrePolynomialLSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none")));
+    return kept(wrap(ops::laguerre_polynomial_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
-PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_call(nullptr, args, nargs, kwnames);
+PyObject* laguerre_polynomial_l_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return laguerre_polynomial_l_call(nullptr, args, nargs, kwnames);
 }
 
-// hstack
-constexpr Param kHstackSpecParams[] = {
-    {"tensors", Kind::TensorList},
-    {"out", Kind::OptTensor, true, true},
+// legendre_polynomial_p
+constexpr Param kLegendrePolynomialPSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
 };
-const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
+const Spec kLegendrePolynomialPSpec{"legendre_polynomial_p", "legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out", kLegendrePolynomialPSpecParams};
 
-PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHstackSpec;
+PyObject* legendre_polynomial_p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("legendre_polynomial_p", [&]() -> PyObject* {
+    const Spec& spec = kLegendrePolynomialPSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return written_out(spec.op, wrap(ops::hstack(to_tensor_list(spec, a, 0))), a[1]);
-    return wrap(ops::hstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::legendre_polynomial_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
-PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hstack_call(nullptr, args, nargs, kwnames);
-}
-
-// imag
-constexpr Param kImagSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
-
-PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kImagSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::imag(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return imag_call(nullptr, args, nargs, kwnames);
+PyObject* legendre_polynomial_p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return legendre_polynomial_p_call(nullptr, args, nargs, kwnames);
 }
 
 // linalg_diagonal
@@ -73,11 +54,11 @@ constexpr Param kLinalgDiagonalSpecParams[] = {
 const Spec kLinalgDiagonalSpec{"linalg_diagonal", "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kLinalgDiagonalSpecParams};
 
 PyObject* linalg_diagonal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_diagonal", [&]() -> PyObject* {
     const Spec& spec = kLinalgDiagonalSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1))));
+    return kept(wrap(ops::linalg_diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* linalg_diagonal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -94,11 +75,11 @@ constexpr Param kLinalgSolveBackwardSpecParams[] = {
 const Spec kLinalgSolveBackwardSpec{"linalg_solve_backward", "linalg_solve_backward(Tensor grad, Tensor A, Tensor out, bool left) -> Tensor slope", kLinalgSolveBackwardSpecParams};
 
 PyObject* linalg_solve_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve_backward", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3)));
+    return kept(wrap(ops::linalg_solve_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* linalg_solve_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -115,15 +96,101 @@ constexpr Param kLogcumsumexpBackwardSpecParams[] = {
 const Spec kLogcumsumexpBackwardSpec{"logcumsumexp_backward", "logcumsumexp_backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor slope", kLogcumsumexpBackwardSpecParams};
 
 PyObject* logcumsumexp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logcumsumexp_backward", [&]() -> PyObject* {
     const Spec& spec = kLogcumsumexpBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logcumsumexp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3)));
+    return kept(wrap(ops::logcumsumexp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* logcumsumexp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return logcumsumexp_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// lstsq_adjoint
+constexpr Param kLstsqAdjointSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"rcond", Kind::OptFloat},
+};
+const Spec kLstsqAdjointSpec{"lstsq_adjoint", "lstsq_adjoint(Tensor grad, Tensor A, Tensor B, float? rcond) -> Tensor slope", kLstsqAdjointSpecParams};
+
+PyObject* lstsq_adjoint_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lstsq_adjoint", [&]() -> PyObject* {
+    const Spec& spec = kLstsqAdjointSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lstsq_adjoint(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3))), spec, a);
+  });
+}
+PyObject* lstsq_adjoint_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lstsq_adjoint_call(nullptr, args, nargs, kwnames);
+}
+
+// lstsq_backward
+constexpr Param kLstsqBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"x", Kind::Tensor},
+    {"P", Kind::Tensor},
+};
+const Spec kLstsqBackwardSpec{"lstsq_backward", "lstsq_backward(Tensor grad, Tensor A, Tensor B, Tensor x, Tensor P) -> Tensor slope", kLstsqBackwardSpecParams};
+
+PyObject* lstsq_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lstsq_backward", [&]() -> PyObject* {
+    const Spec& spec = kLstsqBackwardSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lstsq_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref())), spec, a);
+  });
+}
+PyObject* lstsq_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lstsq_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_backward
+constexpr Param kLuBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"LU", Kind::Tensor},
+    {"pivots", Kind::Tensor},
+};
+const Spec kLuBackwardSpec{"lu_backward", "lu_backward(Tensor grad, Tensor LU, Tensor pivots) -> Tensor slope", kLuBackwardSpecParams};
+
+PyObject* lu_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_backward", [&]() -> PyObject* {
+    const Spec& spec = kLuBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* lu_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_solve_backward
+constexpr Param kLuSolveBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"LU", Kind::Tensor},
+    {"pivots", Kind::Tensor},
+    {"out", Kind::Tensor},
+    {"left", Kind::Bool},
+    {"adjoint", Kind::Bool},
+};
+const Spec kLuSolveBackwardSpec{"lu_solve_backward", "lu_solve_backward(Tensor grad, Tensor LU, Tensor pivots, Tensor out, bool left, bool adjoint) -> Tensor slope", kLuSolveBackwardSpecParams};
+
+PyObject* lu_solve_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_solve_backward", [&]() -> PyObject* {
+    const Spec& spec = kLuSolveBackwardSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_solve_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_bool(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* lu_solve_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_backward_call(nullptr, args, nargs, kwnames);
 }
 
 // mH
@@ -133,11 +200,11 @@ constexpr Param kMHSpecParams[] = {
 const Spec kMHSpec{"mH", "mH(Tensor input) -> Tensor out", kMHSpecParams};
 
 PyObject* mH_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mH", [&]() -> PyObject* {
     const Spec& spec = kMHSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mH(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mH(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mH_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -151,11 +218,11 @@ constexpr Param kMTSpecParams[] = {
 const Spec kMTSpec{"mT", "mT(Tensor input) -> Tensor out", kMTSpecParams};
 
 PyObject* mT_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mT", [&]() -> PyObject* {
     const Spec& spec = kMTSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mT(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::mT(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* mT_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -171,11 +238,11 @@ constexpr Param kMatmulBackwardInputSpecParams[] = {
 const Spec kMatmulBackwardInputSpec{"matmul_backward_input", "matmul_backward_input(Tensor grad, Tensor input, Tensor other) -> Tensor slope", kMatmulBackwardInputSpecParams};
 
 PyObject* matmul_backward_input_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul_backward_input", [&]() -> PyObject* {
     const Spec& spec = kMatmulBackwardInputSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matmul_backward_input(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::matmul_backward_input(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* matmul_backward_input_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -191,15 +258,76 @@ constexpr Param kMatmulBackwardOtherSpecParams[] = {
 const Spec kMatmulBackwardOtherSpec{"matmul_backward_other", "matmul_backward_other(Tensor grad, Tensor input, Tensor other) -> Tensor slope", kMatmulBackwardOtherSpecParams};
 
 PyObject* matmul_backward_other_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul_backward_other", [&]() -> PyObject* {
     const Spec& spec = kMatmulBackwardOtherSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matmul_backward_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::matmul_backward_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* matmul_backward_other_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return matmul_backward_other_call(nullptr, args, nargs, kwnames);
+}
+
+// matrix_exp_backward
+constexpr Param kMatrixExpBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+};
+const Spec kMatrixExpBackwardSpec{"matrix_exp_backward", "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", kMatrixExpBackwardSpecParams};
+
+PyObject* matrix_exp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("matrix_exp_backward", [&]() -> PyObject* {
+    const Spec& spec = kMatrixExpBackwardSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::matrix_exp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_exp_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// mvlgamma
+constexpr Param kMvlgammaSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Int},
+};
+const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
+
+PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mvlgamma", [&]() -> PyObject* {
+    const Spec& spec = kMvlgammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* mvlgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mvlgamma_call(nullptr, args, nargs, kwnames);
+}
+PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mvlgamma_call(self, args, nargs, kwnames);
+}
+
+// pinv_backward
+constexpr Param kPinvBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"P", Kind::Tensor},
+};
+const Spec kPinvBackwardSpec{"pinv_backward", "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", kPinvBackwardSpecParams};
+
+PyObject* pinv_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pinv_backward", [&]() -> PyObject* {
+    const Spec& spec = kPinvBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pinv_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinv_backward_call(nullptr, args, nargs, kwnames);
 }
 
 // polygamma
@@ -210,11 +338,11 @@ constexpr Param kPolygammaSpecParams[] = {
 const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
 
 PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("polygamma", [&]() -> PyObject* {
     const Spec& spec = kPolygammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -228,11 +356,11 @@ constexpr Param kPositiveSpecParams[] = {
 const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
 
 PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("positive", [&]() -> PyObject* {
     const Spec& spec = kPositiveSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::positive(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -250,11 +378,11 @@ constexpr Param kProdOthersSpecParams[] = {
 const Spec kProdOthersSpec{"prod_others", "prod_others(Tensor input, int? dim) -> Tensor out", kProdOthersSpecParams};
 
 PyObject* prod_others_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("prod_others", [&]() -> PyObject* {
     const Spec& spec = kProdOthersSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::prod_others(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1)));
+    return kept(wrap(ops::prod_others(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* prod_others_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -271,15 +399,36 @@ constexpr Param kQrBackwardSpecParams[] = {
 const Spec kQrBackwardSpec{"qr_backward", "qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope", kQrBackwardSpecParams};
 
 PyObject* qr_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("qr_backward", [&]() -> PyObject* {
     const Spec& spec = kQrBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::qr_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::qr_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* qr_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return qr_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// rank_of
+constexpr Param kRankOfSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"atol", Kind::Float},
+    {"rtol", Kind::Float},
+    {"hermitian", Kind::Bool},
+};
+const Spec kRankOfSpec{"rank_of", "rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out", kRankOfSpecParams};
+
+PyObject* rank_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("rank_of", [&]() -> PyObject* {
+    const Spec& spec = kRankOfSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::rank_of(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* rank_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return rank_of_call(nullptr, args, nargs, kwnames);
 }
 
 // ravel
@@ -289,11 +438,11 @@ constexpr Param kRavelSpecParams[] = {
 const Spec kRavelSpec{"ravel", "ravel(Tensor input) -> Tensor out", kRavelSpecParams};
 
 PyObject* ravel_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ravel", [&]() -> PyObject* {
     const Spec& spec = kRavelSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ravel(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ravel(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ravel_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -311,11 +460,11 @@ constexpr Param kReduceLossSpecParams[] = {
 const Spec kReduceLossSpec{"reduce_loss", "reduce_loss(Tensor input, str reduction) -> Tensor out", kReduceLossSpecParams};
 
 PyObject* reduce_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reduce_loss", [&]() -> PyObject* {
     const Spec& spec = kReduceLossSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::reduce_loss(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1)));
+    return kept(wrap(ops::reduce_loss(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
   });
 }
 PyObject* reduce_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -331,11 +480,11 @@ constexpr Param kRepeatBackwardSpecParams[] = {
 const Spec kRepeatBackwardSpec{"repeat_backward", "repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope", kRepeatBackwardSpecParams};
 
 PyObject* repeat_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("repeat_backward", [&]() -> PyObject* {
     const Spec& spec = kRepeatBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::repeat_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2)));
+    return kept(wrap(ops::repeat_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* repeat_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -350,11 +499,11 @@ constexpr Param kReshapeAsSpecParams[] = {
 const Spec kReshapeAsSpec{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", kReshapeAsSpecParams};
 
 PyObject* reshape_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reshape_as", [&]() -> PyObject* {
     const Spec& spec = kReshapeAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* reshape_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -373,11 +522,11 @@ constexpr Param kRot90SpecParams[] = {
 const Spec kRot90Spec{"rot90", "rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out", kRot90SpecParams};
 
 PyObject* rot90_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rot90", [&]() -> PyObject* {
     const Spec& spec = kRot90Spec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rot90(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_dims(spec, a, 2, Dims{0, 1})));
+    return kept(wrap(ops::rot90(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_dims(spec, a, 2, Dims{0, 1}))), spec, a);
   });
 }
 PyObject* rot90_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -396,15 +545,112 @@ constexpr Param kSgnBackwardSpecParams[] = {
 const Spec kSgnBackwardSpec{"sgn_backward", "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", kSgnBackwardSpecParams};
 
 PyObject* sgn_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sgn_backward", [&]() -> PyObject* {
     const Spec& spec = kSgnBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return sgn_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// shifted_chebyshev_polynomial_t
+constexpr Param kShiftedChebyshevPolynomialTSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kShiftedChebyshevPolynomialTSpec{"shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialTSpecParams};
+
+PyObject* shifted_chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("shifted_chebyshev_polynomial_t", [&]() -> PyObject* {
+    const Spec& spec = kShiftedChebyshevPolynomialTSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* shifted_chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return shifted_chebyshev_polynomial_t_call(nullptr, args, nargs, kwnames);
+}
+
+// shifted_chebyshev_polynomial_u
+constexpr Param kShiftedChebyshevPolynomialUSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kShiftedChebyshevPolynomialUSpec{"shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialUSpecParams};
+
+PyObject* shifted_chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("shifted_chebyshev_polynomial_u", [&]() -> PyObject* {
+    const Spec& spec = kShiftedChebyshevPolynomialUSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* shifted_chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return shifted_chebyshev_polynomial_u_call(nullptr, args, nargs, kwnames);
+}
+
+// shifted_chebyshev_polynomial_v
+constexpr Param kShiftedChebyshevPolynomialVSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kShiftedChebyshevPolynomialVSpec{"shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialVSpecParams};
+
+PyObject* shifted_chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("shifted_chebyshev_polynomial_v", [&]() -> PyObject* {
+    const Spec& spec = kShiftedChebyshevPolynomialVSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* shifted_chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return shifted_chebyshev_polynomial_v_call(nullptr, args, nargs, kwnames);
+}
+
+// shifted_chebyshev_polynomial_w
+constexpr Param kShiftedChebyshevPolynomialWSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kShiftedChebyshevPolynomialWSpec{"shifted_chebyshev_polynomial_w", "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialWSpecParams};
+
+PyObject* shifted_chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("shifted_chebyshev_polynomial_w", [&]() -> PyObject* {
+    const Spec& spec = kShiftedChebyshevPolynomialWSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* shifted_chebyshev_polynomial_w_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return shifted_chebyshev_polynomial_w_call(nullptr, args, nargs, kwnames);
+}
+
+// slogdet_backward
+constexpr Param kSlogdetBackwardSpecParams[] = {
+    {"g_sign", Kind::Tensor},
+    {"g_log", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"sign", Kind::Tensor},
+};
+const Spec kSlogdetBackwardSpec{"slogdet_backward", "slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope", kSlogdetBackwardSpecParams};
+
+PyObject* slogdet_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("slogdet_backward", [&]() -> PyObject* {
+    const Spec& spec = kSlogdetBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::slogdet_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* slogdet_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slogdet_backward_call(nullptr, args, nargs, kwnames);
 }
 
 // svd_backward
@@ -419,11 +665,11 @@ constexpr Param kSvdBackwardSpecParams[] = {
 const Spec kSvdBackwardSpec{"svd_backward", "svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope", kSvdBackwardSpecParams};
 
 PyObject* svd_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("svd_backward", [&]() -> PyObject* {
     const Spec& spec = kSvdBackwardSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::svd_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref()));
+    return kept(wrap(ops::svd_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref())), spec, a);
   });
 }
 PyObject* svd_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -441,11 +687,11 @@ constexpr Param kTieShareSpecParams[] = {
 const Spec kTieShareSpec{"tie_share", "tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope", kTieShareSpecParams};
 
 PyObject* tie_share_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tie_share", [&]() -> PyObject* {
     const Spec& spec = kTieShareSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tie_share(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_bool(spec, a, 4)));
+    return kept(wrap(ops::tie_share(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_bool(spec, a, 4))), spec, a);
   });
 }
 PyObject* tie_share_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -460,11 +706,11 @@ constexpr Param kTileSpecParams[] = {
 const Spec kTileSpec{"tile", "tile(Tensor input, int[] dims) -> Tensor out", kTileSpecParams};
 
 PyObject* tile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tile", [&]() -> PyObject* {
     const Spec& spec = kTileSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::tile(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::tile(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* tile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -472,6 +718,29 @@ PyObject* tile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 PyObject* tile_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return tile_call(self, args, nargs, kwnames);
+}
+
+// triangular_backward
+constexpr Param kTriangularBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"out", Kind::Tensor},
+    {"upper", Kind::Bool},
+    {"left", Kind::Bool},
+    {"unitriangular", Kind::Bool},
+};
+const Spec kTriangularBackwardSpec{"triangular_backward", "triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope", kTriangularBackwardSpecParams};
+
+PyObject* triangular_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("triangular_backward", [&]() -> PyObject* {
+    const Spec& spec = kTriangularBackwardSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::triangular_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* triangular_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return triangular_backward_call(nullptr, args, nargs, kwnames);
 }
 
 // var_backward
@@ -485,11 +754,11 @@ constexpr Param kVarBackwardSpecParams[] = {
 const Spec kVarBackwardSpec{"var_backward", "var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope", kVarBackwardSpecParams};
 
 PyObject* var_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var_backward", [&]() -> PyObject* {
     const Spec& spec = kVarBackwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::var_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_scalar(spec, a, 3), to_bool(spec, a, 4)));
+    return kept(wrap(ops::var_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_scalar(spec, a, 3), to_bool(spec, a, 4))), spec, a);
   });
 }
 PyObject* var_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -508,11 +777,11 @@ constexpr Param kVectorNormBackwardSpecParams[] = {
 const Spec kVectorNormBackwardSpec{"vector_norm_backward", "vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope", kVectorNormBackwardSpecParams};
 
 PyObject* vector_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vector_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kVectorNormBackwardSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vector_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap(ops::vector_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* vector_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -527,11 +796,11 @@ constexpr Param kViewAsSpecParams[] = {
 const Spec kViewAsSpec{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", kViewAsSpecParams};
 
 PyObject* view_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("view_as", [&]() -> PyObject* {
     const Spec& spec = kViewAsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* view_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -549,12 +818,12 @@ constexpr Param kVstackSpecParams[] = {
 const Spec kVstackSpec{"vstack", "vstack(Tensor[] tensors) -> Tensor out", kVstackSpecParams};
 
 PyObject* vstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vstack", [&]() -> PyObject* {
     const Spec& spec = kVstackSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::vstack(to_tensor_list(spec, a, 0))), a[1]);
-    return wrap(ops::vstack(to_tensor_list(spec, a, 0)));
+    return kept(wrap(ops::vstack(to_tensor_list(spec, a, 0))), spec, a);
   });
 }
 PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -562,22 +831,15 @@ PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyMethodDef functions_top[] = {
-    {"hstack", fast(hstack_function), METH_FASTCALL | METH_KEYWORDS,
-     "hstack(tensors)\n"
+    {"mvlgamma", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "mvlgamma(input, p)\n"
      "--\n"
      "\n"
-     "Tensors joined along the second dimension, vectors along their only one.\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
      "\n"
      "Args:\n"
-     "  tensors: list of Tensor"},
-    {"imag", fast(imag_function), METH_FASTCALL | METH_KEYWORDS,
-     "imag(input)\n"
-     "--\n"
-     "\n"
-     "View of the imaginary parts of complex numbers.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  p: int"},
     {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
      "polygamma(n, input)\n"
      "--\n"
@@ -693,6 +955,52 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  output: Tensor\n"
      "  dim: int"},
+    {"lstsq_adjoint", fast(lstsq_adjoint_function), METH_FASTCALL | METH_KEYWORDS,
+     "lstsq_adjoint(grad, A, B, rcond)\n"
+     "--\n"
+     "\n"
+     "Gradient of a least-squares solution in its right-hand side.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None"},
+    {"lstsq_backward", fast(lstsq_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "lstsq_backward(grad, A, B, x, P)\n"
+     "--\n"
+     "\n"
+     "Gradient of a least-squares solution in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  x: Tensor\n"
+     "  P: Tensor"},
+    {"lu_backward", fast(lu_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_backward(grad, LU, pivots)\n"
+     "--\n"
+     "\n"
+     "Gradient of triangular factors in their matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor"},
+    {"lu_solve_backward", fast(lu_solve_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve_backward(grad, LU, pivots, out, left, adjoint)\n"
+     "--\n"
+     "\n"
+     "Gradient of a solution from factors in these.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor\n"
+     "  out: Tensor\n"
+     "  left: bool\n"
+     "  adjoint: bool"},
     {"mH", fast(mH_function), METH_FASTCALL | METH_KEYWORDS,
      "mH(input)\n"
      "--\n"
@@ -729,6 +1037,27 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"matrix_exp_backward", fast(matrix_exp_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_exp_backward(grad, input)\n"
+     "--\n"
+     "\n"
+     "Gradient of a matrix exponential in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "\n"
+     "Reference: Al-Mohy and Higham 2009"},
+    {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv_backward(grad, A, P)\n"
+     "--\n"
+     "\n"
+     "Gradient of a pseudoinverse in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  P: Tensor"},
     {"prod_others", fast(prod_others_function), METH_FASTCALL | METH_KEYWORDS,
      "prod_others(input, dim)\n"
      "--\n"
@@ -749,6 +1078,17 @@ PyMethodDef functions_internal[] = {
      "  g_R: Tensor\n"
      "  Q: Tensor\n"
      "  R: Tensor"},
+    {"rank_of", fast(rank_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "rank_of(A, atol, rtol, hermitian)\n"
+     "--\n"
+     "\n"
+     "Number of singular values above both bounds.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  atol: float\n"
+     "  rtol: float\n"
+     "  hermitian: bool"},
     {"reduce_loss", fast(reduce_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "reduce_loss(input, reduction)\n"
      "--\n"
@@ -778,6 +1118,17 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  input: Tensor\n"
      "  output: Tensor"},
+    {"slogdet_backward", fast(slogdet_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "slogdet_backward(g_sign, g_log, A, sign)\n"
+     "--\n"
+     "\n"
+     "Gradient of a determinant's phase and logarithm in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_sign: Tensor\n"
+     "  g_log: Tensor\n"
+     "  A: Tensor\n"
+     "  sign: Tensor"},
     {"svd_backward", fast(svd_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
      "--\n"
@@ -803,6 +1154,19 @@ PyMethodDef functions_internal[] = {
      "  out: Tensor\n"
      "  dim: list of int\n"
      "  keepdim: bool"},
+    {"triangular_backward", fast(triangular_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "triangular_backward(grad, A, out, upper, left, unitriangular)\n"
+     "--\n"
+     "\n"
+     "Gradient of a triangular system's solution in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  out: Tensor\n"
+     "  upper: bool\n"
+     "  left: bool\n"
+     "  unitriangular: bool"},
     {"var_backward", fast(var_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "var_backward(grad, input, dim, correction, keepdim)\n"
      "--\n"
@@ -846,21 +1210,34 @@ PyMethodDef functions_linalg[] = {
     {},
 };
 
-PyMethodDef functions_nn_functional[] = {
-    {"gelu", fast(gelu_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu(input, *, approximate='none')\n"
+PyMethodDef functions_special[] = {
+    {"laguerre_polynomial_l", fast(laguerre_polynomial_l_function), METH_FASTCALL | METH_KEYWORDS,
+     "laguerre_polynomial_l(x, n)\n"
      "--\n"
      "\n"
-     "Each element times the normal distribution function of it, exact or by the tanh\n"
-     "approximation.\n"
+     "Laguerre polynomial of degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"legendre_polynomial_p", fast(legendre_polynomial_p_function), METH_FASTCALL | METH_KEYWORDS,
+     "legendre_polynomial_p(x, n)\n"
+     "--\n"
+     "\n"
+     "Legendre polynomial of degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"multigammaln", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "multigammaln(input, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  approximate: str, default 'none'"},
-    {},
-};
-
-PyMethodDef functions_special[] = {
+     "  p: int"},
     {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
      "polygamma(n, input)\n"
      "--\n"
@@ -870,10 +1247,55 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  n: int\n"
      "  input: Tensor"},
+    {"shifted_chebyshev_polynomial_t", fast(shifted_chebyshev_polynomial_t_function), METH_FASTCALL | METH_KEYWORDS,
+     "shifted_chebyshev_polynomial_t(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the first kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"shifted_chebyshev_polynomial_u", fast(shifted_chebyshev_polynomial_u_function), METH_FASTCALL | METH_KEYWORDS,
+     "shifted_chebyshev_polynomial_u(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the second kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"shifted_chebyshev_polynomial_v", fast(shifted_chebyshev_polynomial_v_function), METH_FASTCALL | METH_KEYWORDS,
+     "shifted_chebyshev_polynomial_v(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the third kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"shifted_chebyshev_polynomial_w", fast(shifted_chebyshev_polynomial_w_function), METH_FASTCALL | METH_KEYWORDS,
+     "shifted_chebyshev_polynomial_w(x, n)\n"
+     "--\n"
+     "\n"
+     "Chebyshev polynomial of the fourth kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
     {},
 };
 
 PyMethodDef methods[] = {
+    {"mvlgamma", fast(mvlgamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "mvlgamma($self, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: int"},
     {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
      "positive($self)\n"
      "--\n"
@@ -935,7 +1357,6 @@ void register_composite_2(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("linalg", functions_linalg);
-  r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);
 }

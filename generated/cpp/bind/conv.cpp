@@ -18,11 +18,11 @@ constexpr Param kCol2imSpecParams[] = {
 const Spec kCol2imSpec{"col2im", "col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out", kCol2imSpecParams};
 
 PyObject* col2im_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("col2im", [&]() -> PyObject* {
     const Spec& spec = kCol2imSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::col2im(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1})));
+    return kept(wrap(ops::col2im(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1}))), spec, a);
   });
 }
 PyObject* col2im_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -52,13 +52,13 @@ constexpr Param kConv1dSpecParams[] = {
 const Spec kConv1dSpec{"conv1d", "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", kConv1dSpecParams};
 
 PyObject* conv1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv1d", [&]() -> PyObject* {
     Slots<7> a;
     if (const Spec& spec = kConv1d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     if (const Spec& spec = kConv1dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     no_match({&kConv1d1Spec, &kConv1dSpec}, self, args, nargs, kwnames);
   });
@@ -90,13 +90,13 @@ constexpr Param kConv2dSpecParams[] = {
 const Spec kConv2dSpec{"conv2d", "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", kConv2dSpecParams};
 
 PyObject* conv2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv2d", [&]() -> PyObject* {
     Slots<7> a;
     if (const Spec& spec = kConv2d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     if (const Spec& spec = kConv2dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{1, 1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     no_match({&kConv2d1Spec, &kConv2dSpec}, self, args, nargs, kwnames);
   });
@@ -128,13 +128,13 @@ constexpr Param kConv3dSpecParams[] = {
 const Spec kConv3dSpec{"conv3d", "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", kConv3dSpecParams};
 
 PyObject* conv3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv3d", [&]() -> PyObject* {
     Slots<7> a;
     if (const Spec& spec = kConv3d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_str(spec, a, 4, "valid"), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     if (const Spec& spec = kConv3dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1))));
+      return kept(wrap(ops::conv3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{1, 1, 1}), to_int(spec, a, 6, std::int64_t(1)))), spec, a);
     }
     no_match({&kConv3d1Spec, &kConv3dSpec}, self, args, nargs, kwnames);
   });
@@ -157,11 +157,11 @@ constexpr Param kConvTranspose1dSpecParams[] = {
 const Spec kConvTranspose1dSpec{"conv_transpose1d", "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", kConvTranspose1dSpecParams};
 
 PyObject* conv_transpose1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv_transpose1d", [&]() -> PyObject* {
     const Spec& spec = kConvTranspose1dSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conv_transpose1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1})));
+    return kept(wrap(ops::conv_transpose1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1}), to_dims(spec, a, 4, Dims{0}), to_dims(spec, a, 5, Dims{0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1}))), spec, a);
   });
 }
 PyObject* conv_transpose1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -182,11 +182,11 @@ constexpr Param kConvTranspose2dSpecParams[] = {
 const Spec kConvTranspose2dSpec{"conv_transpose2d", "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", kConvTranspose2dSpecParams};
 
 PyObject* conv_transpose2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv_transpose2d", [&]() -> PyObject* {
     const Spec& spec = kConvTranspose2dSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conv_transpose2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1})));
+    return kept(wrap(ops::conv_transpose2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1}), to_dims(spec, a, 4, Dims{0, 0}), to_dims(spec, a, 5, Dims{0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1}))), spec, a);
   });
 }
 PyObject* conv_transpose2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -207,11 +207,11 @@ constexpr Param kConvTranspose3dSpecParams[] = {
 const Spec kConvTranspose3dSpec{"conv_transpose3d", "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", kConvTranspose3dSpecParams};
 
 PyObject* conv_transpose3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conv_transpose3d", [&]() -> PyObject* {
     const Spec& spec = kConvTranspose3dSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conv_transpose3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{0, 0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1, 1})));
+    return kept(wrap(ops::conv_transpose3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3, Dims{1, 1, 1}), to_dims(spec, a, 4, Dims{0, 0, 0}), to_dims(spec, a, 5, Dims{0, 0, 0}), to_int(spec, a, 6, std::int64_t(1)), to_dims(spec, a, 7, Dims{1, 1, 1}))), spec, a);
   });
 }
 PyObject* conv_transpose3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -231,11 +231,11 @@ constexpr Param kConvolutionSpecParams[] = {
 const Spec kConvolutionSpec{"convolution", "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", kConvolutionSpecParams};
 
 PyObject* convolution_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution", [&]() -> PyObject* {
     const Spec& spec = kConvolutionSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -255,11 +255,11 @@ constexpr Param kConvolutionInputBackwardSpecParams[] = {
 const Spec kConvolutionInputBackwardSpec{"convolution_input_backward", "convolution_input_backward(Tensor grad, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", kConvolutionInputBackwardSpecParams};
 
 PyObject* convolution_input_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution_input_backward", [&]() -> PyObject* {
     const Spec& spec = kConvolutionInputBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution_input_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution_input_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_input_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -279,11 +279,11 @@ constexpr Param kConvolutionModeSpecParams[] = {
 const Spec kConvolutionModeSpec{"convolution_mode", "convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor out", kConvolutionModeSpecParams};
 
 PyObject* convolution_mode_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution_mode", [&]() -> PyObject* {
     const Spec& spec = kConvolutionModeSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution_mode(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution_mode(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_mode_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -303,11 +303,11 @@ constexpr Param kConvolutionModeInputBackwardSpecParams[] = {
 const Spec kConvolutionModeInputBackwardSpec{"convolution_mode_input_backward", "convolution_mode_input_backward(Tensor grad, Tensor weight, int[] size, int[] stride, str padding, int[] dilation, int groups) -> Tensor out", kConvolutionModeInputBackwardSpecParams};
 
 PyObject* convolution_mode_input_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution_mode_input_backward", [&]() -> PyObject* {
     const Spec& spec = kConvolutionModeInputBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution_mode_input_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution_mode_input_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_mode_input_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -327,11 +327,11 @@ constexpr Param kConvolutionModeWeightBackwardSpecParams[] = {
 const Spec kConvolutionModeWeightBackwardSpec{"convolution_mode_weight_backward", "convolution_mode_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, str padding, int[] dilation, int groups) -> Tensor out", kConvolutionModeWeightBackwardSpecParams};
 
 PyObject* convolution_mode_weight_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution_mode_weight_backward", [&]() -> PyObject* {
     const Spec& spec = kConvolutionModeWeightBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution_mode_weight_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution_mode_weight_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_mode_weight_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -351,11 +351,11 @@ constexpr Param kConvolutionWeightBackwardSpecParams[] = {
 const Spec kConvolutionWeightBackwardSpec{"convolution_weight_backward", "convolution_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", kConvolutionWeightBackwardSpecParams};
 
 PyObject* convolution_weight_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("convolution_weight_backward", [&]() -> PyObject* {
     const Spec& spec = kConvolutionWeightBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::convolution_weight_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6)));
+    return kept(wrap(ops::convolution_weight_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* convolution_weight_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -373,11 +373,11 @@ constexpr Param kIm2colSpecParams[] = {
 const Spec kIm2colSpec{"im2col", "im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out", kIm2colSpecParams};
 
 PyObject* im2col_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("im2col", [&]() -> PyObject* {
     const Spec& spec = kIm2colSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::im2col(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2, Dims{1, 1}), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1})));
+    return kept(wrap(ops::im2col(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2, Dims{1, 1}), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1}))), spec, a);
   });
 }
 PyObject* im2col_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

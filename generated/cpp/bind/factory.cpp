@@ -27,7 +27,7 @@ constexpr Param kArange1SpecParams[] = {
 const Spec kArange1Spec{"arange", "arange(Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None) -> Tensor out", kArange1SpecParams};
 
 PyObject* arange_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("arange", [&]() -> PyObject* {
     Slots<7> a;
     if (const Spec& spec = kArangeSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) return written_out(spec.op, wrap(ops::arange(to_scalar(spec, a, 0), to_opt_dtype(spec, a, 1))), a[2]);
@@ -57,7 +57,7 @@ constexpr Param kBartlettWindowSpecParams[] = {
 const Spec kBartlettWindowSpec{"bartlett_window", "bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kBartlettWindowSpecParams};
 
 PyObject* bartlett_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bartlett_window", [&]() -> PyObject* {
     const Spec& spec = kBartlettWindowSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -80,7 +80,7 @@ constexpr Param kBlackmanWindowSpecParams[] = {
 const Spec kBlackmanWindowSpec{"blackman_window", "blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kBlackmanWindowSpecParams};
 
 PyObject* blackman_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("blackman_window", [&]() -> PyObject* {
     const Spec& spec = kBlackmanWindowSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -103,7 +103,7 @@ constexpr Param kEmptySpecParams[] = {
 const Spec kEmptySpec{"empty", "empty(int[] size, *, dtype? dtype=None) -> Tensor out", kEmptySpecParams};
 
 PyObject* empty_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("empty", [&]() -> PyObject* {
     const Spec& spec = kEmptySpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -128,7 +128,7 @@ constexpr Param kEyeSpecParams[] = {
 const Spec kEyeSpec{"eye", "eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor out", kEyeSpecParams};
 
 PyObject* eye_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("eye", [&]() -> PyObject* {
     const Spec& spec = kEyeSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -152,7 +152,7 @@ constexpr Param kFftfreqSpecParams[] = {
 const Spec kFftfreqSpec{"fftfreq", "fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", kFftfreqSpecParams};
 
 PyObject* fftfreq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fftfreq", [&]() -> PyObject* {
     const Spec& spec = kFftfreqSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -176,7 +176,7 @@ constexpr Param kFullSpecParams[] = {
 const Spec kFullSpec{"full", "full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", kFullSpecParams};
 
 PyObject* full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("full", [&]() -> PyObject* {
     const Spec& spec = kFullSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -202,7 +202,7 @@ constexpr Param kHammingWindowSpecParams[] = {
 const Spec kHammingWindowSpec{"hamming_window", "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out", kHammingWindowSpecParams};
 
 PyObject* hamming_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hamming_window", [&]() -> PyObject* {
     const Spec& spec = kHammingWindowSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -225,7 +225,7 @@ constexpr Param kHannWindowSpecParams[] = {
 const Spec kHannWindowSpec{"hann_window", "hann_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor out", kHannWindowSpecParams};
 
 PyObject* hann_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hann_window", [&]() -> PyObject* {
     const Spec& spec = kHannWindowSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -249,7 +249,7 @@ constexpr Param kKaiserWindowSpecParams[] = {
 const Spec kKaiserWindowSpec{"kaiser_window", "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor out", kKaiserWindowSpecParams};
 
 PyObject* kaiser_window_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kaiser_window", [&]() -> PyObject* {
     const Spec& spec = kKaiserWindowSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -274,7 +274,7 @@ constexpr Param kLinspaceSpecParams[] = {
 const Spec kLinspaceSpec{"linspace", "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor out", kLinspaceSpecParams};
 
 PyObject* linspace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linspace", [&]() -> PyObject* {
     const Spec& spec = kLinspaceSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -301,7 +301,7 @@ constexpr Param kLogspaceSpecParams[] = {
 const Spec kLogspaceSpec{"logspace", "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor out", kLogspaceSpecParams};
 
 PyObject* logspace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logspace", [&]() -> PyObject* {
     const Spec& spec = kLogspaceSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -325,7 +325,7 @@ constexpr Param kOnesSpecParams[] = {
 const Spec kOnesSpec{"ones", "ones(int[] size, *, dtype? dtype=None) -> Tensor out", kOnesSpecParams};
 
 PyObject* ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ones", [&]() -> PyObject* {
     const Spec& spec = kOnesSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -349,7 +349,7 @@ constexpr Param kRfftfreqSpecParams[] = {
 const Spec kRfftfreqSpec{"rfftfreq", "rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out", kRfftfreqSpecParams};
 
 PyObject* rfftfreq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rfftfreq", [&]() -> PyObject* {
     const Spec& spec = kRfftfreqSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -373,7 +373,7 @@ constexpr Param kTrilIndicesSpecParams[] = {
 const Spec kTrilIndicesSpec{"tril_indices", "tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTrilIndicesSpecParams};
 
 PyObject* tril_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tril_indices", [&]() -> PyObject* {
     const Spec& spec = kTrilIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -397,7 +397,7 @@ constexpr Param kTriuIndicesSpecParams[] = {
 const Spec kTriuIndicesSpec{"triu_indices", "triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out", kTriuIndicesSpecParams};
 
 PyObject* triu_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triu_indices", [&]() -> PyObject* {
     const Spec& spec = kTriuIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -420,7 +420,7 @@ constexpr Param kZerosSpecParams[] = {
 const Spec kZerosSpec{"zeros", "zeros(int[] size, *, dtype? dtype=None) -> Tensor out", kZerosSpecParams};
 
 PyObject* zeros_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zeros", [&]() -> PyObject* {
     const Spec& spec = kZerosSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);

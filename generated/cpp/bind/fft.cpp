@@ -16,11 +16,11 @@ constexpr Param kFftSpecParams[] = {
 const Spec kFftSpec{"fft", "fft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kFftSpecParams};
 
 PyObject* fft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fft", [&]() -> PyObject* {
     const Spec& spec = kFftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::fft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* fft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -37,11 +37,11 @@ constexpr Param kFft2SpecParams[] = {
 const Spec kFft2Spec{"fft2", "fft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kFft2SpecParams};
 
 PyObject* fft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fft2", [&]() -> PyObject* {
     const Spec& spec = kFft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::fft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* fft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -58,11 +58,11 @@ constexpr Param kFftnSpecParams[] = {
 const Spec kFftnSpec{"fftn", "fftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kFftnSpecParams};
 
 PyObject* fftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fftn", [&]() -> PyObject* {
     const Spec& spec = kFftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::fftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* fftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -77,11 +77,11 @@ constexpr Param kFftshiftSpecParams[] = {
 const Spec kFftshiftSpec{"fftshift", "fftshift(Tensor input, int[]? dim=None) -> Tensor out", kFftshiftSpecParams};
 
 PyObject* fftshift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fftshift", [&]() -> PyObject* {
     const Spec& spec = kFftshiftSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fftshift(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1)));
+    return kept(wrap(ops::fftshift(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* fftshift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -96,11 +96,11 @@ constexpr Param kFitSizeSpecParams[] = {
 const Spec kFitSizeSpec{"fit_size", "fit_size(Tensor input, int[] size) -> Tensor out", kFitSizeSpecParams};
 
 PyObject* fit_size_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fit_size", [&]() -> PyObject* {
     const Spec& spec = kFitSizeSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fit_size(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::fit_size(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* fit_size_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -117,11 +117,11 @@ constexpr Param kHalfWeightSpecParams[] = {
 const Spec kHalfWeightSpec{"half_weight", "half_weight(Tensor input, int dim, int n, float inside) -> Tensor out", kHalfWeightSpecParams};
 
 PyObject* half_weight_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("half_weight", [&]() -> PyObject* {
     const Spec& spec = kHalfWeightSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::half_weight(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_double(spec, a, 3)));
+    return kept(wrap(ops::half_weight(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_double(spec, a, 3))), spec, a);
   });
 }
 PyObject* half_weight_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -138,11 +138,11 @@ constexpr Param kHfftSpecParams[] = {
 const Spec kHfftSpec{"hfft", "hfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kHfftSpecParams};
 
 PyObject* hfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hfft", [&]() -> PyObject* {
     const Spec& spec = kHfftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::hfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* hfft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -159,11 +159,11 @@ constexpr Param kHfft2SpecParams[] = {
 const Spec kHfft2Spec{"hfft2", "hfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kHfft2SpecParams};
 
 PyObject* hfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hfft2", [&]() -> PyObject* {
     const Spec& spec = kHfft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::hfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* hfft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -180,11 +180,11 @@ constexpr Param kHfftnSpecParams[] = {
 const Spec kHfftnSpec{"hfftn", "hfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kHfftnSpecParams};
 
 PyObject* hfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hfftn", [&]() -> PyObject* {
     const Spec& spec = kHfftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::hfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* hfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -201,11 +201,11 @@ constexpr Param kIfftSpecParams[] = {
 const Spec kIfftSpec{"ifft", "ifft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIfftSpecParams};
 
 PyObject* ifft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ifft", [&]() -> PyObject* {
     const Spec& spec = kIfftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ifft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ifft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ifft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -222,11 +222,11 @@ constexpr Param kIfft2SpecParams[] = {
 const Spec kIfft2Spec{"ifft2", "ifft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIfft2SpecParams};
 
 PyObject* ifft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ifft2", [&]() -> PyObject* {
     const Spec& spec = kIfft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ifft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ifft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ifft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -243,11 +243,11 @@ constexpr Param kIfftnSpecParams[] = {
 const Spec kIfftnSpec{"ifftn", "ifftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIfftnSpecParams};
 
 PyObject* ifftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ifftn", [&]() -> PyObject* {
     const Spec& spec = kIfftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ifftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ifftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ifftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -262,11 +262,11 @@ constexpr Param kIfftshiftSpecParams[] = {
 const Spec kIfftshiftSpec{"ifftshift", "ifftshift(Tensor input, int[]? dim=None) -> Tensor out", kIfftshiftSpecParams};
 
 PyObject* ifftshift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ifftshift", [&]() -> PyObject* {
     const Spec& spec = kIfftshiftSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ifftshift(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1)));
+    return kept(wrap(ops::ifftshift(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* ifftshift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -283,11 +283,11 @@ constexpr Param kIhfftSpecParams[] = {
 const Spec kIhfftSpec{"ihfft", "ihfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIhfftSpecParams};
 
 PyObject* ihfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ihfft", [&]() -> PyObject* {
     const Spec& spec = kIhfftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ihfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ihfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ihfft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -304,11 +304,11 @@ constexpr Param kIhfft2SpecParams[] = {
 const Spec kIhfft2Spec{"ihfft2", "ihfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIhfft2SpecParams};
 
 PyObject* ihfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ihfft2", [&]() -> PyObject* {
     const Spec& spec = kIhfft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ihfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ihfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ihfft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -325,11 +325,11 @@ constexpr Param kIhfftnSpecParams[] = {
 const Spec kIhfftnSpec{"ihfftn", "ihfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIhfftnSpecParams};
 
 PyObject* ihfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ihfftn", [&]() -> PyObject* {
     const Spec& spec = kIhfftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::ihfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::ihfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* ihfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -346,11 +346,11 @@ constexpr Param kIrfftSpecParams[] = {
 const Spec kIrfftSpec{"irfft", "irfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIrfftSpecParams};
 
 PyObject* irfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("irfft", [&]() -> PyObject* {
     const Spec& spec = kIrfftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::irfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::irfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* irfft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -367,11 +367,11 @@ constexpr Param kIrfft2SpecParams[] = {
 const Spec kIrfft2Spec{"irfft2", "irfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIrfft2SpecParams};
 
 PyObject* irfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("irfft2", [&]() -> PyObject* {
     const Spec& spec = kIrfft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::irfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::irfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* irfft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -388,15 +388,39 @@ constexpr Param kIrfftnSpecParams[] = {
 const Spec kIrfftnSpec{"irfftn", "irfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIrfftnSpecParams};
 
 PyObject* irfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("irfftn", [&]() -> PyObject* {
     const Spec& spec = kIrfftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::irfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::irfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* irfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return irfftn_call(nullptr, args, nargs, kwnames);
+}
+
+// istft
+constexpr Param kIstftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"n_fft", Kind::Int},
+    {"hop_length", Kind::OptInt, true},
+    {"win_length", Kind::OptInt, true},
+    {"window", Kind::OptTensor, true},
+    {"center", Kind::Bool, true},
+    {"normalized", Kind::Bool, true},
+    {"onesided", Kind::OptBool, true},
+    {"length", Kind::OptInt, true},
+    {"return_complex", Kind::Bool, true},
+};
+const Spec kIstftSpec{"istft", "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out", kIstftSpecParams};
+
+const Spec* const istft_specs[] = {&kIstftSpec};
+const PythonOp istft_python{"istft", "tensorplay._composed.signal", "istft", istft_specs};
+PyObject* istft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(istft_python, nullptr, args, nargs, kwnames);
+}
+PyObject* istft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(istft_python, self, args, nargs, kwnames);
 }
 
 // rfft
@@ -409,11 +433,11 @@ constexpr Param kRfftSpecParams[] = {
 const Spec kRfftSpec{"rfft", "rfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kRfftSpecParams};
 
 PyObject* rfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rfft", [&]() -> PyObject* {
     const Spec& spec = kRfftSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::rfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* rfft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -430,11 +454,11 @@ constexpr Param kRfft2SpecParams[] = {
 const Spec kRfft2Spec{"rfft2", "rfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kRfft2SpecParams};
 
 PyObject* rfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rfft2", [&]() -> PyObject* {
     const Spec& spec = kRfft2Spec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::rfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* rfft2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -451,16 +475,80 @@ constexpr Param kRfftnSpecParams[] = {
 const Spec kRfftnSpec{"rfftn", "rfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kRfftnSpecParams};
 
 PyObject* rfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rfftn", [&]() -> PyObject* {
     const Spec& spec = kRfftnSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3)));
+    return kept(wrap(ops::rfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* rfftn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return rfftn_call(nullptr, args, nargs, kwnames);
 }
+
+// stft
+constexpr Param kStftSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"n_fft", Kind::Int},
+    {"hop_length", Kind::OptInt, true},
+    {"win_length", Kind::OptInt, true},
+    {"window", Kind::OptTensor, true},
+    {"center", Kind::Bool, true},
+    {"pad_mode", Kind::Str, true},
+    {"normalized", Kind::Bool, true},
+    {"onesided", Kind::OptBool, true},
+    {"return_complex", Kind::OptBool, true},
+};
+const Spec kStftSpec{"stft", "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out", kStftSpecParams};
+
+const Spec* const stft_specs[] = {&kStftSpec};
+const PythonOp stft_python{"stft", "tensorplay._composed.signal", "stft", stft_specs};
+PyObject* stft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(stft_python, nullptr, args, nargs, kwnames);
+}
+PyObject* stft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(stft_python, self, args, nargs, kwnames);
+}
+
+PyMethodDef functions_top[] = {
+    {"istft", fast(istft_function), METH_FASTCALL | METH_KEYWORDS,
+     "istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False)\n"
+     "--\n"
+     "\n"
+     "Signal whose short-time spectra are given, by least squares where the windows overlap;\n"
+     "undoes stft.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  length: int or None, default None\n"
+     "  return_complex: bool, default False"},
+    {"stft", fast(stft_function), METH_FASTCALL | METH_KEYWORDS,
+     "stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None)\n"
+     "--\n"
+     "\n"
+     "Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft / 4\n"
+     "and the window ones unless given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  pad_mode: str, default 'reflect'\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  return_complex: bool or None, default None"},
+    {},
+};
 
 PyMethodDef functions_fft[] = {
     {"fft", fast(fft_function), METH_FASTCALL | METH_KEYWORDS,
@@ -743,11 +831,53 @@ PyMethodDef functions_internal[] = {
      "  inside: float"},
     {},
 };
+
+PyMethodDef methods[] = {
+    {"istft", fast(istft_method), METH_FASTCALL | METH_KEYWORDS,
+     "istft($self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False)\n"
+     "--\n"
+     "\n"
+     "Signal whose short-time spectra are given, by least squares where the windows overlap;\n"
+     "undoes stft.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  length: int or None, default None\n"
+     "  return_complex: bool, default False"},
+    {"stft", fast(stft_method), METH_FASTCALL | METH_KEYWORDS,
+     "stft($self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None)\n"
+     "--\n"
+     "\n"
+     "Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft / 4\n"
+     "and the window ones unless given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n_fft: int\n"
+     "  hop_length: int or None, default None\n"
+     "  win_length: int or None, default None\n"
+     "  window: Tensor or None, default None\n"
+     "  center: bool, default True\n"
+     "  pad_mode: str, default 'reflect'\n"
+     "  normalized: bool, default False\n"
+     "  onesided: bool or None, default None\n"
+     "  return_complex: bool or None, default None"},
+    {},
+};
 }  // namespace
 
 void register_fft(Registry& r) {
+  r.add("", functions_top);
   r.add("fft", functions_fft);
   r.add("internal", functions_internal);
+  r.add_methods(methods);
 }
 
 }  // namespace tp::python

@@ -13,11 +13,11 @@ constexpr Param kArgwhereSpecParams[] = {
 const Spec kArgwhereSpec{"argwhere", "argwhere(Tensor input) -> Tensor<i64> out", kArgwhereSpecParams};
 
 PyObject* argwhere_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("argwhere", [&]() -> PyObject* {
     const Spec& spec = kArgwhereSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::argwhere(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::argwhere(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* argwhere_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -38,11 +38,11 @@ constexpr Param kAsStridedBackwardSpecParams[] = {
 const Spec kAsStridedBackwardSpec{"as_strided_backward", "as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope", kAsStridedBackwardSpecParams};
 
 PyObject* as_strided_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("as_strided_backward", [&]() -> PyObject* {
     const Spec& spec = kAsStridedBackwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::as_strided_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_opt_int(spec, a, 4)));
+    return kept(wrap(ops::as_strided_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_opt_int(spec, a, 4))), spec, a);
   });
 }
 PyObject* as_strided_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -60,11 +60,11 @@ constexpr Param kAsStridedScatterSpecParams[] = {
 const Spec kAsStridedScatterSpec{"as_strided_scatter", "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor out", kAsStridedScatterSpecParams};
 
 PyObject* as_strided_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("as_strided_scatter", [&]() -> PyObject* {
     const Spec& spec = kAsStridedScatterSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::as_strided_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_opt_int(spec, a, 4)));
+    return kept(wrap(ops::as_strided_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_dims(spec, a, 3), to_opt_int(spec, a, 4))), spec, a);
   });
 }
 PyObject* as_strided_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -83,11 +83,11 @@ constexpr Param kBincountSpecParams[] = {
 const Spec kBincountSpec{"bincount", "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", kBincountSpecParams};
 
 PyObject* bincount_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bincount", [&]() -> PyObject* {
     const Spec& spec = kBincountSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bincount(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0))));
+    return kept(wrap(ops::bincount(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* bincount_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -124,11 +124,11 @@ constexpr Param kDiagonalBackwardSpecParams[] = {
 const Spec kDiagonalBackwardSpec{"diagonal_backward", "diagonal_backward(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor slope", kDiagonalBackwardSpecParams};
 
 PyObject* diagonal_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diagonal_backward", [&]() -> PyObject* {
     const Spec& spec = kDiagonalBackwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diagonal_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_int(spec, a, 4)));
+    return kept(wrap(ops::diagonal_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_int(spec, a, 4))), spec, a);
   });
 }
 PyObject* diagonal_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -146,11 +146,11 @@ constexpr Param kDiagonalScatterSpecParams[] = {
 const Spec kDiagonalScatterSpec{"diagonal_scatter", "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor out", kDiagonalScatterSpecParams};
 
 PyObject* diagonal_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diagonal_scatter", [&]() -> PyObject* {
     const Spec& spec = kDiagonalScatterSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diagonal_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_int(spec, a, 3, std::int64_t(0)), to_int(spec, a, 4, std::int64_t(1))));
+    return kept(wrap(ops::diagonal_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_int(spec, a, 3, std::int64_t(0)), to_int(spec, a, 4, std::int64_t(1)))), spec, a);
   });
 }
 PyObject* diagonal_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -169,11 +169,11 @@ constexpr Param kEmbeddingSpecParams[] = {
 const Spec kEmbeddingSpec{"embedding", "embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor out", kEmbeddingSpecParams};
 
 PyObject* embedding_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("embedding", [&]() -> PyObject* {
     const Spec& spec = kEmbeddingSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::embedding(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2)));
+    return kept(wrap(ops::embedding(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* embedding_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -190,11 +190,11 @@ constexpr Param kEmbeddingBackwardSpecParams[] = {
 const Spec kEmbeddingBackwardSpec{"embedding_backward", "embedding_backward(Tensor grad, Tensor input, int num_weights, int? padding_idx) -> Tensor slope", kEmbeddingBackwardSpecParams};
 
 PyObject* embedding_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("embedding_backward", [&]() -> PyObject* {
     const Spec& spec = kEmbeddingBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::embedding_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_opt_int(spec, a, 3)));
+    return kept(wrap(ops::embedding_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_opt_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* embedding_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -233,12 +233,12 @@ constexpr Param kGatherSpecParams[] = {
 const Spec kGatherSpec{"gather", "gather(Tensor input, int dim, Tensor index) -> Tensor out", kGatherSpecParams};
 
 PyObject* gather_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gather", [&]() -> PyObject* {
     const Spec& spec = kGatherSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::gather(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref())), a[3]);
-    return wrap(ops::gather(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::gather(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* gather_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -256,11 +256,11 @@ constexpr Param kIndexSpecParams[] = {
 const Spec kIndexSpec{"index", "index(Tensor input, Tensor?[] indices) -> Tensor out", kIndexSpecParams};
 
 PyObject* index_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index", [&]() -> PyObject* {
     const Spec& spec = kIndexSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::index(to_tensor(spec, a, 0).ref(), to_tensor_list(spec, a, 1)));
+    return kept(wrap(ops::index(to_tensor(spec, a, 0).ref(), to_tensor_list(spec, a, 1))), spec, a);
   });
 }
 PyObject* index_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -278,11 +278,11 @@ constexpr Param kIndexAddSpecParams[] = {
 const Spec kIndexAddSpec{"index_add", "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor out", kIndexAddSpecParams};
 
 PyObject* index_add_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_add", [&]() -> PyObject* {
     const Spec& spec = kIndexAddSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::index_add(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::index_add(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* index_add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -292,7 +292,7 @@ PyObject* index_add_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return index_add_call(self, args, nargs, kwnames);
 }
 PyObject* index_add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_add", [&]() -> PyObject* {
     Slots<5> a;
     const Spec& spec = kIndexAddSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -312,11 +312,11 @@ constexpr Param kIndexCopySpecParams[] = {
 const Spec kIndexCopySpec{"index_copy", "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out", kIndexCopySpecParams};
 
 PyObject* index_copy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_copy", [&]() -> PyObject* {
     const Spec& spec = kIndexCopySpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::index_copy(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::index_copy(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* index_copy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -326,7 +326,7 @@ PyObject* index_copy_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return index_copy_call(self, args, nargs, kwnames);
 }
 PyObject* index_copy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_copy", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kIndexCopySpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -346,11 +346,11 @@ constexpr Param kIndexFillSpecParams[] = {
 const Spec kIndexFillSpec{"index_fill", "index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out", kIndexFillSpecParams};
 
 PyObject* index_fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_fill", [&]() -> PyObject* {
     const Spec& spec = kIndexFillSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::index_fill(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::index_fill(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* index_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -360,7 +360,7 @@ PyObject* index_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return index_fill_call(self, args, nargs, kwnames);
 }
 PyObject* index_fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_fill", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kIndexFillSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -380,11 +380,11 @@ constexpr Param kIndexPutSpecParams[] = {
 const Spec kIndexPutSpec{"index_put", "index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor out", kIndexPutSpecParams};
 
 PyObject* index_put_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_put", [&]() -> PyObject* {
     const Spec& spec = kIndexPutSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::index_put(to_tensor(spec, a, 0).ref(), to_tensor_list(spec, a, 1), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::index_put(to_tensor(spec, a, 0).ref(), to_tensor_list(spec, a, 1), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* index_put_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -394,7 +394,7 @@ PyObject* index_put_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return index_put_call(self, args, nargs, kwnames);
 }
 PyObject* index_put_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_put", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kIndexPutSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -441,12 +441,12 @@ constexpr Param kIndexSelectSpecParams[] = {
 const Spec kIndexSelectSpec{"index_select", "index_select(Tensor input, int dim, Tensor index) -> Tensor out", kIndexSelectSpecParams};
 
 PyObject* index_select_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("index_select", [&]() -> PyObject* {
     const Spec& spec = kIndexSelectSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::index_select(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref())), a[3]);
-    return wrap(ops::index_select(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::index_select(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* index_select_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -497,11 +497,11 @@ constexpr Param kMaskedScatterSpecParams[] = {
 const Spec kMaskedScatterSpec{"masked_scatter", "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out", kMaskedScatterSpecParams};
 
 PyObject* masked_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_scatter", [&]() -> PyObject* {
     const Spec& spec = kMaskedScatterSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::masked_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::masked_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* masked_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -511,7 +511,7 @@ PyObject* masked_scatter_method(PyObject* self, PyObject* const* args, Py_ssize_
   return masked_scatter_call(self, args, nargs, kwnames);
 }
 PyObject* masked_scatter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_scatter", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kMaskedScatterSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -530,12 +530,12 @@ constexpr Param kMaskedSelectSpecParams[] = {
 const Spec kMaskedSelectSpec{"masked_select", "masked_select(Tensor input, Tensor mask) -> Tensor out", kMaskedSelectSpecParams};
 
 PyObject* masked_select_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_select", [&]() -> PyObject* {
     const Spec& spec = kMaskedSelectSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::masked_select(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::masked_select(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::masked_select(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* masked_select_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -554,11 +554,11 @@ constexpr Param kMaskedSelectBackwardSpecParams[] = {
 const Spec kMaskedSelectBackwardSpec{"masked_select_backward", "masked_select_backward(Tensor grad, Tensor mask, int[] size) -> Tensor slope", kMaskedSelectBackwardSpecParams};
 
 PyObject* masked_select_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_select_backward", [&]() -> PyObject* {
     const Spec& spec = kMaskedSelectBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::masked_select_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2)));
+    return kept(wrap(ops::masked_select_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* masked_select_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -573,12 +573,12 @@ constexpr Param kNonzeroSpecParams[] = {
 const Spec kNonzeroSpec{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", kNonzeroSpecParams};
 
 PyObject* nonzero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nonzero", [&]() -> PyObject* {
     const Spec& spec = kNonzeroSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::nonzero(to_tensor(spec, a, 0).ref())), a[1]);
-    return wrap(ops::nonzero(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::nonzero(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* nonzero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -596,11 +596,11 @@ constexpr Param kOneHotSpecParams[] = {
 const Spec kOneHotSpec{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", kOneHotSpecParams};
 
 PyObject* one_hot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("one_hot", [&]() -> PyObject* {
     const Spec& spec = kOneHotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::one_hot(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1))));
+    return kept(wrap(ops::one_hot(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* one_hot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -617,11 +617,11 @@ constexpr Param kPutSpecParams[] = {
 const Spec kPutSpec{"put", "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out", kPutSpecParams};
 
 PyObject* put_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("put", [&]() -> PyObject* {
     const Spec& spec = kPutSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::put(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::put(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* put_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -631,7 +631,7 @@ PyObject* put_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return put_call(self, args, nargs, kwnames);
 }
 PyObject* put_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("put", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kPutSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -658,13 +658,13 @@ constexpr Param kScatter1SpecParams[] = {
 const Spec kScatter1Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", kScatter1SpecParams};
 
 PyObject* scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scatter", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3)));
+      return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3))), spec, a);
     }
     if (const Spec& spec = kScatter1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+      return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
     }
     no_match({&kScatterSpec, &kScatter1Spec}, self, args, nargs, kwnames);
   });
@@ -676,7 +676,7 @@ PyObject* scatter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return scatter_call(self, args, nargs, kwnames);
 }
 PyObject* scatter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scatter", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3));
@@ -702,11 +702,11 @@ constexpr Param kScatterAddSpecParams[] = {
 const Spec kScatterAddSpec{"scatter_add", "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", kScatterAddSpecParams};
 
 PyObject* scatter_add_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scatter_add", [&]() -> PyObject* {
     const Spec& spec = kScatterAddSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::scatter_add(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref()));
+    return kept(wrap(ops::scatter_add(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* scatter_add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -716,7 +716,7 @@ PyObject* scatter_add_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return scatter_add_call(self, args, nargs, kwnames);
 }
 PyObject* scatter_add_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scatter_add", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kScatterAddSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -762,11 +762,11 @@ constexpr Param kScatterReduceValueSpecParams[] = {
 const Spec kScatterReduceValueSpec{"scatter_reduce_value", "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", kScatterReduceValueSpecParams};
 
 PyObject* scatter_reduce_value_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scatter_reduce_value", [&]() -> PyObject* {
     const Spec& spec = kScatterReduceValueSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::scatter_reduce_value(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_str(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap(ops::scatter_reduce_value(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_str(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* scatter_reduce_value_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -800,11 +800,11 @@ constexpr Param kSearchsortedInSpecParams[] = {
 const Spec kSearchsortedInSpec{"searchsorted_in", "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", kSearchsortedInSpecParams};
 
 PyObject* searchsorted_in_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("searchsorted_in", [&]() -> PyObject* {
     const Spec& spec = kSearchsortedInSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::searchsorted_in(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2)));
+    return kept(wrap(ops::searchsorted_in(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2))), spec, a);
   });
 }
 PyObject* searchsorted_in_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -821,11 +821,11 @@ constexpr Param kSelectBackwardSpecParams[] = {
 const Spec kSelectBackwardSpec{"select_backward", "select_backward(Tensor grad, int[] size, int dim, int index) -> Tensor slope", kSelectBackwardSpecParams};
 
 PyObject* select_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("select_backward", [&]() -> PyObject* {
     const Spec& spec = kSelectBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::select_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3)));
+    return kept(wrap(ops::select_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* select_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -842,11 +842,11 @@ constexpr Param kSelectScatterSpecParams[] = {
 const Spec kSelectScatterSpec{"select_scatter", "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor out", kSelectScatterSpecParams};
 
 PyObject* select_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("select_scatter", [&]() -> PyObject* {
     const Spec& spec = kSelectScatterSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::select_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3)));
+    return kept(wrap(ops::select_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* select_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -868,11 +868,11 @@ constexpr Param kSliceBackwardSpecParams[] = {
 const Spec kSliceBackwardSpec{"slice_backward", "slice_backward(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor slope", kSliceBackwardSpecParams};
 
 PyObject* slice_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slice_backward", [&]() -> PyObject* {
     const Spec& spec = kSliceBackwardSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::slice_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_opt_int(spec, a, 3), to_opt_int(spec, a, 4), to_int(spec, a, 5)));
+    return kept(wrap(ops::slice_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_opt_int(spec, a, 3), to_opt_int(spec, a, 4), to_int(spec, a, 5))), spec, a);
   });
 }
 PyObject* slice_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -891,11 +891,11 @@ constexpr Param kSliceScatterSpecParams[] = {
 const Spec kSliceScatterSpec{"slice_scatter", "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out", kSliceScatterSpecParams};
 
 PyObject* slice_scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slice_scatter", [&]() -> PyObject* {
     const Spec& spec = kSliceScatterSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::slice_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_opt_int(spec, a, 3), to_opt_int(spec, a, 4), to_int(spec, a, 5, std::int64_t(1))));
+    return kept(wrap(ops::slice_scatter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(0)), to_opt_int(spec, a, 3), to_opt_int(spec, a, 4), to_int(spec, a, 5, std::int64_t(1)))), spec, a);
   });
 }
 PyObject* slice_scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -913,11 +913,11 @@ constexpr Param kTakeSpecParams[] = {
 const Spec kTakeSpec{"take", "take(Tensor input, Tensor index) -> Tensor out", kTakeSpecParams};
 
 PyObject* take_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("take", [&]() -> PyObject* {
     const Spec& spec = kTakeSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::take(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::take(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* take_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -937,12 +937,12 @@ constexpr Param kTakeAlongDimSpecParams[] = {
 const Spec kTakeAlongDimSpec{"take_along_dim", "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor out", kTakeAlongDimSpecParams};
 
 PyObject* take_along_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("take_along_dim", [&]() -> PyObject* {
     const Spec& spec = kTakeAlongDimSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::take_along_dim(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), a[3]);
-    return wrap(ops::take_along_dim(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2)));
+    return kept(wrap(ops::take_along_dim(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* take_along_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -963,11 +963,11 @@ constexpr Param kUnfoldBackwardSpecParams[] = {
 const Spec kUnfoldBackwardSpec{"unfold_backward", "unfold_backward(Tensor grad, int[] input_size, int dimension, int size, int step) -> Tensor slope", kUnfoldBackwardSpecParams};
 
 PyObject* unfold_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unfold_backward", [&]() -> PyObject* {
     const Spec& spec = kUnfoldBackwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::unfold_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_int(spec, a, 4)));
+    return kept(wrap(ops::unfold_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_int(spec, a, 4))), spec, a);
   });
 }
 PyObject* unfold_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -18,12 +18,12 @@ constexpr Param kAddbmmSpecParams[] = {
 const Spec kAddbmmSpec{"addbmm", "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddbmmSpecParams};
 
 PyObject* addbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addbmm", [&]() -> PyObject* {
     const Spec& spec = kAddbmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -33,7 +33,7 @@ PyObject* addbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return addbmm_call(self, args, nargs, kwnames);
 }
 PyObject* addbmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addbmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddbmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -55,12 +55,12 @@ constexpr Param kAddmmSpecParams[] = {
 const Spec kAddmmSpec{"addmm", "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmmSpecParams};
 
 PyObject* addmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmm", [&]() -> PyObject* {
     const Spec& spec = kAddmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -70,7 +70,7 @@ PyObject* addmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return addmm_call(self, args, nargs, kwnames);
 }
 PyObject* addmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -92,12 +92,12 @@ constexpr Param kAddmvSpecParams[] = {
 const Spec kAddmvSpec{"addmv", "addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddmvSpecParams};
 
 PyObject* addmv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmv", [&]() -> PyObject* {
     const Spec& spec = kAddmvSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addmv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addmv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -107,7 +107,7 @@ PyObject* addmv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return addmv_call(self, args, nargs, kwnames);
 }
 PyObject* addmv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addmv", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddmvSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -132,12 +132,12 @@ constexpr Param kAddrSpecParams[] = {
 const Spec kAddrSpec{"addr", "addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kAddrSpecParams};
 
 PyObject* addr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addr", [&]() -> PyObject* {
     const Spec& spec = kAddrSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::addr(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* addr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -147,7 +147,7 @@ PyObject* addr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return addr_call(self, args, nargs, kwnames);
 }
 PyObject* addr_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addr", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kAddrSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -169,12 +169,12 @@ constexpr Param kBaddbmmSpecParams[] = {
 const Spec kBaddbmmSpec{"baddbmm", "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out", kBaddbmmSpecParams};
 
 PyObject* baddbmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("baddbmm", [&]() -> PyObject* {
     const Spec& spec = kBaddbmmSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), a[5]);
-    return wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1))));
+    return kept(wrap(ops::baddbmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_scalar(spec, a, 4, Scalar(1)))), spec, a);
   });
 }
 PyObject* baddbmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -184,7 +184,7 @@ PyObject* baddbmm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return baddbmm_call(self, args, nargs, kwnames);
 }
 PyObject* baddbmm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("baddbmm", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kBaddbmmSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -203,12 +203,12 @@ constexpr Param kBmmSpecParams[] = {
 const Spec kBmmSpec{"bmm", "bmm(Tensor input, Tensor mat2) -> Tensor out", kBmmSpecParams};
 
 PyObject* bmm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bmm", [&]() -> PyObject* {
     const Spec& spec = kBmmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bmm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bmm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -227,15 +227,143 @@ constexpr Param kCdistSpecParams[] = {
 const Spec kCdistSpec{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", kCdistSpecParams};
 
 PyObject* cdist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cdist", [&]() -> PyObject* {
     const Spec& spec = kCdistSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0)));
+    return kept(wrap(ops::cdist(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0))), spec, a);
   });
 }
 PyObject* cdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return cdist_call(nullptr, args, nargs, kwnames);
+}
+
+// checked_info
+constexpr Param kCheckedInfoSpecParams[] = {
+    {"info", Kind::Tensor},
+    {"check", Kind::Bool},
+    {"caller", Kind::Str},
+    {"what", Kind::Str},
+};
+const Spec kCheckedInfoSpec{"checked_info", "checked_info(Tensor info, bool check, str caller, str what) -> Tensor out", kCheckedInfoSpecParams};
+
+PyObject* checked_info_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("checked_info", [&]() -> PyObject* {
+    const Spec& spec = kCheckedInfoSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::checked_info(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1), to_str(spec, a, 2), to_str(spec, a, 3))), spec, a);
+  });
+}
+PyObject* checked_info_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return checked_info_call(nullptr, args, nargs, kwnames);
+}
+
+// checked_pivots
+constexpr Param kCheckedPivotsSpecParams[] = {
+    {"pivots", Kind::Tensor},
+    {"info", Kind::Tensor},
+    {"caller", Kind::Str},
+};
+const Spec kCheckedPivotsSpec{"checked_pivots", "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", kCheckedPivotsSpecParams};
+
+PyObject* checked_pivots_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("checked_pivots", [&]() -> PyObject* {
+    const Spec& spec = kCheckedPivotsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::checked_pivots(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2))), spec, a);
+  });
+}
+PyObject* checked_pivots_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return checked_pivots_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky
+constexpr Param kCholeskySpecParams[] = {
+    {"input", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+};
+const Spec kCholeskySpec{"cholesky", "cholesky(Tensor input, bool upper=False) -> Tensor out", kCholeskySpecParams};
+
+PyObject* cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cholesky", [&]() -> PyObject* {
+    const Spec& spec = kCholeskySpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cholesky_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_call(self, args, nargs, kwnames);
+}
+
+// cholesky_ex
+constexpr Param kCholeskyExSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"upper", Kind::Bool, true, true},
+    {"check_errors", Kind::Bool, true, true},
+};
+const Spec kCholeskyExSpec{"cholesky_ex", "cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", kCholeskyExSpecParams};
+constexpr const char* kCholeskyExResultFields[] = {"L", "info"};
+const ResultType kCholeskyExResult{"cholesky_ex", kCholeskyExResultFields};
+
+PyObject* cholesky_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cholesky_ex", [&]() -> PyObject* {
+    const Spec& spec = kCholeskyExSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kCholeskyExResult, ops::cholesky_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* cholesky_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky_ex_core
+constexpr Param kCholeskyExCoreSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+};
+const Spec kCholeskyExCoreSpec{"cholesky_ex_core", "cholesky_ex_core(Tensor input, bool upper=False) -> (Tensor L, Tensor info)", kCholeskyExCoreSpecParams};
+constexpr const char* kCholeskyExCoreResultFields[] = {"L", "info"};
+const ResultType kCholeskyExCoreResult{"cholesky_ex_core", kCholeskyExCoreResultFields};
+
+PyObject* cholesky_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cholesky_ex_core", [&]() -> PyObject* {
+    const Spec& spec = kCholeskyExCoreSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kCholeskyExCoreResult, ops::cholesky_ex_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* cholesky_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_ex_core_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky_inverse
+constexpr Param kCholeskyInverseSpecParams[] = {
+    {"L", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+};
+const Spec kCholeskyInverseSpec{"cholesky_inverse", "cholesky_inverse(Tensor L, bool upper=False) -> Tensor out", kCholeskyInverseSpecParams};
+
+PyObject* cholesky_inverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cholesky_inverse", [&]() -> PyObject* {
+    const Spec& spec = kCholeskyInverseSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cholesky_inverse(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* cholesky_inverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_inverse_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cholesky_inverse_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_inverse_call(self, args, nargs, kwnames);
 }
 
 // cholesky_lower
@@ -245,15 +373,38 @@ constexpr Param kCholeskyLowerSpecParams[] = {
 const Spec kCholeskyLowerSpec{"cholesky_lower", "cholesky_lower(Tensor input) -> Tensor out", kCholeskyLowerSpecParams};
 
 PyObject* cholesky_lower_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_lower", [&]() -> PyObject* {
     const Spec& spec = kCholeskyLowerSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cholesky_lower(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cholesky_lower_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return cholesky_lower_call(nullptr, args, nargs, kwnames);
+}
+
+// cholesky_solve
+constexpr Param kCholeskySolveSpecParams[] = {
+    {"B", Kind::Tensor},
+    {"L", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+};
+const Spec kCholeskySolveSpec{"cholesky_solve", "cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out", kCholeskySolveSpecParams};
+
+PyObject* cholesky_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cholesky_solve", [&]() -> PyObject* {
+    const Spec& spec = kCholeskySolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cholesky_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* cholesky_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_solve_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cholesky_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cholesky_solve_call(self, args, nargs, kwnames);
 }
 
 // cholesky_symmetric
@@ -264,15 +415,43 @@ constexpr Param kCholeskySymmetricSpecParams[] = {
 const Spec kCholeskySymmetricSpec{"cholesky_symmetric", "cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out", kCholeskySymmetricSpecParams};
 
 PyObject* cholesky_symmetric_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cholesky_symmetric", [&]() -> PyObject* {
     const Spec& spec = kCholeskySymmetricSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::cholesky_symmetric(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* cholesky_symmetric_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return cholesky_symmetric_call(nullptr, args, nargs, kwnames);
+}
+
+// cond
+constexpr Param kCond1SpecParams[] = {
+    {"A", Kind::Tensor},
+    {"p", Kind::Str},
+};
+const Spec kCond1Spec{"cond", "cond(Tensor A, str p) -> Tensor out", kCond1SpecParams};
+constexpr Param kCondSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"p", Kind::OptScalar, true},
+};
+const Spec kCondSpec{"cond", "cond(Tensor A, Scalar? p=None) -> Tensor out", kCondSpecParams};
+
+PyObject* cond_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cond", [&]() -> PyObject* {
+    Slots<2> a;
+    if (const Spec& spec = kCond1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kCondSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::cond(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1))), spec, a);
+    }
+    no_match({&kCond1Spec, &kCondSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* cond_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cond_call(nullptr, args, nargs, kwnames);
 }
 
 // corrcoef
@@ -282,11 +461,11 @@ constexpr Param kCorrcoefSpecParams[] = {
 const Spec kCorrcoefSpec{"corrcoef", "corrcoef(Tensor input) -> Tensor out", kCorrcoefSpecParams};
 
 PyObject* corrcoef_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("corrcoef", [&]() -> PyObject* {
     const Spec& spec = kCorrcoefSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::corrcoef(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::corrcoef(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* corrcoef_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -322,11 +501,11 @@ constexpr Param kCovRowsSpecParams[] = {
 const Spec kCovRowsSpec{"cov_rows", "cov_rows(Tensor input, int correction) -> Tensor out", kCovRowsSpecParams};
 
 PyObject* cov_rows_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cov_rows", [&]() -> PyObject* {
     const Spec& spec = kCovRowsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cov_rows(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::cov_rows(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* cov_rows_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -358,11 +537,11 @@ constexpr Param kDetSpecParams[] = {
 const Spec kDetSpec{"det", "det(Tensor A) -> Tensor out", kDetSpecParams};
 
 PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("det", [&]() -> PyObject* {
     const Spec& spec = kDetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::det(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::det(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* det_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -378,12 +557,12 @@ constexpr Param kDotSpecParams[] = {
 const Spec kDotSpec{"dot", "dot(Tensor input, Tensor tensor) -> Tensor out", kDotSpecParams};
 
 PyObject* dot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dot", [&]() -> PyObject* {
     const Spec& spec = kDotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::dot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* dot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -409,12 +588,12 @@ constexpr Param kInnerSpecParams[] = {
 const Spec kInnerSpec{"inner", "inner(Tensor input, Tensor other) -> Tensor out", kInnerSpecParams};
 
 PyObject* inner_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inner", [&]() -> PyObject* {
     const Spec& spec = kInnerSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::inner(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* inner_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -431,11 +610,11 @@ constexpr Param kInvSpecParams[] = {
 const Spec kInvSpec{"inv", "inv(Tensor A) -> Tensor out", kInvSpecParams};
 
 PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv", [&]() -> PyObject* {
     const Spec& spec = kInvSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::inv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::inv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -445,21 +624,42 @@ PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
 // inv_ex
 constexpr Param kInvExSpecParams[] = {
     {"A", Kind::Tensor},
+    {"check_errors", Kind::Bool, true, true},
 };
-const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
+const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
 constexpr const char* kInvExResultFields[] = {"inverse", "info"};
 const ResultType kInvExResult{"inv_ex", kInvExResultFields};
 
 PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("inv_ex", [&]() -> PyObject* {
     const Spec& spec = kInvExSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return inv_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// inv_ex_core
+constexpr Param kInvExCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kInvExCoreSpec{"inv_ex_core", "inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)", kInvExCoreSpecParams};
+constexpr const char* kInvExCoreResultFields[] = {"inverse", "info"};
+const ResultType kInvExCoreResult{"inv_ex_core", kInvExCoreResultFields};
+
+PyObject* inv_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("inv_ex_core", [&]() -> PyObject* {
+    const Spec& spec = kInvExCoreSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kInvExCoreResult, ops::inv_ex_core(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* inv_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_ex_core_call(nullptr, args, nargs, kwnames);
 }
 
 // kron
@@ -471,12 +671,12 @@ constexpr Param kKronSpecParams[] = {
 const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
 
 PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kron", [&]() -> PyObject* {
     const Spec& spec = kKronSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -494,15 +694,213 @@ constexpr Param kLinalgCholeskySpecParams[] = {
 const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
 
 PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_cholesky", [&]() -> PyObject* {
     const Spec& spec = kLinalgCholeskySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false)));
+    return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
 PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return linalg_cholesky_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_cross
+constexpr Param kLinalgCrossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"dim", Kind::Int, true, true},
+};
+const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
+
+PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_cross", [&]() -> PyObject* {
+    const Spec& spec = kLinalgCrossSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
+  });
+}
+PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_cross_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eig
+constexpr Param kLinalgEigSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLinalgEigSpec{"linalg_eig", "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEigSpecParams};
+constexpr const char* kLinalgEigResultFields[] = {"eigenvalues", "eigenvectors"};
+const ResultType kLinalgEigResult{"linalg_eig", kLinalgEigResultFields};
+
+PyObject* linalg_eig_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eig", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* linalg_eig_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eig_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigh
+constexpr Param kLinalgEighSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
+constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
+const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
+
+PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigh", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEighSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
+  });
+}
+PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigvals
+constexpr Param kLinalgEigvalsSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLinalgEigvalsSpec{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", kLinalgEigvalsSpecParams};
+
+PyObject* linalg_eigvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigvals", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigvalsSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* linalg_eigvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigvals_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigvalsh
+constexpr Param kLinalgEigvalshSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
+
+PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigvalsh", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigvalshSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
+  });
+}
+PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigvalsh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lstsq
+constexpr Param kLinalgLstsqSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"rcond", Kind::OptFloat, true},
+    {"driver", Kind::OptStr, true, true},
+};
+const Spec kLinalgLstsqSpec{"linalg_lstsq", "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", kLinalgLstsqSpecParams};
+constexpr const char* kLinalgLstsqResultFields[] = {"solution", "residuals", "rank", "singular_values"};
+const ResultType kLinalgLstsqResult{"linalg_lstsq", kLinalgLstsqResultFields};
+
+PyObject* linalg_lstsq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lstsq", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLstsqSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgLstsqResult, ops::linalg_lstsq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
+  });
+}
+PyObject* linalg_lstsq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lstsq_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lu
+constexpr Param kLinalgLuSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"pivot", Kind::Bool, true, true},
+};
+const Spec kLinalgLuSpec{"linalg_lu", "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kLinalgLuSpecParams};
+constexpr const char* kLinalgLuResultFields[] = {"P", "L", "U"};
+const ResultType kLinalgLuResult{"linalg_lu", kLinalgLuResultFields};
+
+PyObject* linalg_lu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lu", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLuSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
+  });
+}
+PyObject* linalg_lu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lu_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lu_solve
+constexpr Param kLinalgLuSolveSpecParams[] = {
+    {"LU", Kind::Tensor},
+    {"pivots", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"left", Kind::Bool, true, true},
+    {"adjoint", Kind::Bool, true, true},
+};
+const Spec kLinalgLuSolveSpec{"linalg_lu_solve", "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", kLinalgLuSolveSpecParams};
+
+PyObject* linalg_lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lu_solve", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLuSolveSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* linalg_lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lu_solve_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_norm
+constexpr Param kLinalgNorm1SpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::Str},
+    {"dim", Kind::OptIntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLinalgNorm1Spec{"linalg_norm", "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNorm1SpecParams};
+constexpr Param kLinalgNormSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::OptScalar, true},
+    {"dim", Kind::OptIntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLinalgNormSpec{"linalg_norm", "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNormSpecParams};
+
+PyObject* linalg_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_norm", [&]() -> PyObject* {
+    Slots<5> a;
+    if (const Spec& spec = kLinalgNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    if (const Spec& spec = kLinalgNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    no_match({&kLinalgNorm1Spec, &kLinalgNormSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_norm_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -621,6 +1019,34 @@ PyMethodDef functions_top[] = {
      "  x1: Tensor\n"
      "  x2: Tensor\n"
      "  p: float, default 2.0"},
+    {"cholesky", fast(cholesky_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky(input, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor of a positive definite matrix, under its older name.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upper: bool, default False"},
+    {"cholesky_inverse", fast(cholesky_inverse_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_inverse(L, upper=False)\n"
+     "--\n"
+     "\n"
+     "Inverse of a matrix from its Cholesky factor.\n"
+     "\n"
+     "Args:\n"
+     "  L: Tensor\n"
+     "  upper: bool, default False"},
+    {"cholesky_solve", fast(cholesky_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_solve(B, L, upper=False)\n"
+     "--\n"
+     "\n"
+     "Solution of A X = B from the Cholesky factor of A.\n"
+     "\n"
+     "Args:\n"
+     "  B: Tensor\n"
+     "  L: Tensor\n"
+     "  upper: bool, default False"},
     {"corrcoef", fast(corrcoef_function), METH_FASTCALL | METH_KEYWORDS,
      "corrcoef(input)\n"
      "--\n"
@@ -710,6 +1136,39 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"checked_info", fast(checked_info_function), METH_FASTCALL | METH_KEYWORDS,
+     "checked_info(info, check, caller, what)\n"
+     "--\n"
+     "\n"
+     "How far a factorisation came, or an error where the caller asked for one.\n"
+     "\n"
+     "Args:\n"
+     "  info: Tensor\n"
+     "  check: bool\n"
+     "  caller: str\n"
+     "  what: str"},
+    {"checked_pivots", fast(checked_pivots_function), METH_FASTCALL | METH_KEYWORDS,
+     "checked_pivots(pivots, info, caller)\n"
+     "--\n"
+     "\n"
+     "Exchanges of rows, or an error where info says that the matrix is singular.\n"
+     "\n"
+     "Args:\n"
+     "  pivots: Tensor\n"
+     "  info: Tensor\n"
+     "  caller: str"},
+    {"cholesky_ex_core", fast(cholesky_ex_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_ex_core(input, upper=False)\n"
+     "--\n"
+     "\n"
+     "Lower triangular factor of a matrix taken as Hermitian, and how far the factorisation came.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upper: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cholesky_backward(g_L, L)"},
     {"cholesky_lower", fast(cholesky_lower_function), METH_FASTCALL | METH_KEYWORDS,
      "cholesky_lower(input)\n"
      "--\n"
@@ -739,12 +1198,11 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  correction: int"},
-    {"inv_ex", fast(inv_ex_function), METH_FASTCALL | METH_KEYWORDS,
-     "inv_ex(A)\n"
+    {"inv_ex_core", fast(inv_ex_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv_ex_core(A)\n"
      "--\n"
      "\n"
-     "Inverse of square matrices without an error where there is none; info counts where\n"
-     "elimination stopped.\n"
+     "Inverses and how far elimination came.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
@@ -760,6 +1218,112 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  A: Tensor\n"
      "  upper: bool, default False"},
+    {"linalg_cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
+    {"linalg_eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eig(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
+     "coincide their vectors have no derivative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
+    {"linalg_eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"linalg_eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigvals(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues of square matrices, in no particular order.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"linalg_eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
+    {"linalg_lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lstsq(A, B, rcond=None, *, driver=None)\n"
+     "--\n"
+     "\n"
+     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
+     "singular values; every driver computes by singular values.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None, default None\n"
+     "  driver: str or None, default None"},
+    {"linalg_lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lu(A, *, pivot=True)\n"
+     "--\n"
+     "\n"
+     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  pivot: bool, default True"},
+    {"linalg_lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
+     "--\n"
+     "\n"
+     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
+     "factors of A.\n"
+     "\n"
+     "Args:\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "  adjoint: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
+     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
+    {"linalg_norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
+     "\n"
+     "Forms:\n"
+     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  ord: str\n"
+     "  dim: list of int or None, default None\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None"},
     {},
 };
 
@@ -773,6 +1337,38 @@ PyMethodDef functions_linalg[] = {
      "Args:\n"
      "  A: Tensor\n"
      "  upper: bool, default False"},
+    {"cholesky_ex", fast(cholesky_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_ex(A, *, upper=False, check_errors=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor without an error where the matrix is not positive definite; info counts\n"
+     "where the factorisation stopped.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  upper: bool, default False\n"
+     "  check_errors: bool, default False"},
+    {"cond", fast(cond_function), METH_FASTCALL | METH_KEYWORDS,
+     "Condition number, the norm of a matrix times that of its inverse; inf for singular matrices,\n"
+     "without p by singular values.\n"
+     "\n"
+     "Forms:\n"
+     "  cond(Tensor A, Scalar? p=None) -> Tensor out\n"
+     "  cond(Tensor A, str p) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  p: str"},
+    {"cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
     {"det", fast(det_function), METH_FASTCALL | METH_KEYWORDS,
      "det(A)\n"
      "--\n"
@@ -785,6 +1381,51 @@ PyMethodDef functions_linalg[] = {
      "\n"
      "Derivative:\n"
      "  gradient of A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))"},
+    {"eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
+     "coincide their vectors have no derivative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
+    {"eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigvals(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues of square matrices, in no particular order.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
     {"inv", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
      "inv(A)\n"
      "--\n"
@@ -798,6 +1439,16 @@ PyMethodDef functions_linalg[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
+    {"inv_ex", fast(inv_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv_ex(A, *, check_errors=False)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices without an error where there is none; info counts where\n"
+     "elimination stopped.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  check_errors: bool, default False"},
     {"inverse", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
      "inverse(A)\n"
      "--\n"
@@ -811,6 +1462,57 @@ PyMethodDef functions_linalg[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
+    {"lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
+     "lstsq(A, B, rcond=None, *, driver=None)\n"
+     "--\n"
+     "\n"
+     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
+     "singular values; every driver computes by singular values.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None, default None\n"
+     "  driver: str or None, default None"},
+    {"lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu(A, *, pivot=True)\n"
+     "--\n"
+     "\n"
+     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  pivot: bool, default True"},
+    {"lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
+     "--\n"
+     "\n"
+     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
+     "factors of A.\n"
+     "\n"
+     "Args:\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "  adjoint: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
+     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
+    {"norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
+     "\n"
+     "Forms:\n"
+     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  ord: str\n"
+     "  dim: list of int or None, default None\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None"},
     {},
 };
 
@@ -944,6 +1646,34 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  gradient of input = bmm(g, mH(mat2))\n"
      "  gradient of mat2 = bmm(mH(input), g)"},
+    {"cholesky", fast(cholesky_method), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky($self, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor of a positive definite matrix, under its older name.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upper: bool, default False"},
+    {"cholesky_inverse", fast(cholesky_inverse_method), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_inverse($self, upper=False)\n"
+     "--\n"
+     "\n"
+     "Inverse of a matrix from its Cholesky factor.\n"
+     "\n"
+     "Args:\n"
+     "  L: Tensor\n"
+     "  upper: bool, default False"},
+    {"cholesky_solve", fast(cholesky_solve_method), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky_solve($self, L, upper=False)\n"
+     "--\n"
+     "\n"
+     "Solution of A X = B from the Cholesky factor of A.\n"
+     "\n"
+     "Args:\n"
+     "  B: Tensor\n"
+     "  L: Tensor\n"
+     "  upper: bool, default False"},
     {"corrcoef", fast(corrcoef_method), METH_FASTCALL | METH_KEYWORDS,
      "corrcoef($self)\n"
      "--\n"

@@ -6,66 +6,6 @@
 namespace tp::python {
 namespace {
 
-// linalg_cross
-constexpr Param kLinalgCrossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"dim", Kind::Int, true, true},
-};
-const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
-
-PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kLinalgCrossSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
-  });
-}
-PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_cross_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eigh
-constexpr Param kLinalgEighSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"UPLO", Kind::Str, true},
-};
-const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
-constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
-const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
-
-PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kLinalgEighSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
-  });
-}
-PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eigh_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eigvalsh
-constexpr Param kLinalgEigvalshSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"UPLO", Kind::Str, true},
-};
-const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
-
-PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kLinalgEigvalshSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L")));
-  });
-}
-PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eigvalsh_call(nullptr, args, nargs, kwnames);
-}
-
 // linalg_qr
 constexpr Param kLinalgQrSpecParams[] = {
     {"A", Kind::Tensor},
@@ -76,11 +16,11 @@ constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
 const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
 
 PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_qr", [&]() -> PyObject* {
     const Spec& spec = kLinalgQrSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced")));
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
   });
 }
 PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -96,15 +36,37 @@ constexpr Param kLinalgSolveSpecParams[] = {
 const Spec kLinalgSolveSpec{"linalg_solve", "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", kLinalgSolveSpecParams};
 
 PyObject* linalg_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true)));
+    return kept(wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true))), spec, a);
   });
 }
 PyObject* linalg_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return linalg_solve_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_solve_triangular
+constexpr Param kLinalgSolveTriangularSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"upper", Kind::Bool, false, true},
+    {"left", Kind::Bool, true, true},
+    {"unitriangular", Kind::Bool, true, true},
+};
+const Spec kLinalgSolveTriangularSpec{"linalg_solve_triangular", "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out", kLinalgSolveTriangularSpecParams};
+
+PyObject* linalg_solve_triangular_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_solve_triangular", [&]() -> PyObject* {
+    const Spec& spec = kLinalgSolveTriangularSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_solve_triangular(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* linalg_solve_triangular_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_solve_triangular_call(nullptr, args, nargs, kwnames);
 }
 
 // linalg_svd
@@ -117,11 +79,11 @@ constexpr const char* kLinalgSvdResultFields[] = {"U", "S", "Vh"};
 const ResultType kLinalgSvdResult{"linalg_svd", kLinalgSvdResultFields};
 
 PyObject* linalg_svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svd", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true)));
+    return kept(wrap_named(kLinalgSvdResult, ops::linalg_svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
 PyObject* linalg_svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -135,15 +97,34 @@ constexpr Param kLinalgSvdvalsSpecParams[] = {
 const Spec kLinalgSvdvalsSpec{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", kLinalgSvdvalsSpecParams};
 
 PyObject* linalg_svdvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linalg_svdvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdvalsSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* linalg_svdvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return linalg_svdvals_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_vander
+constexpr Param kLinalgVanderSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"N", Kind::OptInt, true},
+};
+const Spec kLinalgVanderSpec{"linalg_vander", "linalg_vander(Tensor x, int? N=None) -> Tensor out", kLinalgVanderSpecParams};
+
+PyObject* linalg_vander_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_vander", [&]() -> PyObject* {
+    const Spec& spec = kLinalgVanderSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* linalg_vander_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_vander_call(nullptr, args, nargs, kwnames);
 }
 
 // linear
@@ -155,11 +136,11 @@ constexpr Param kLinearSpecParams[] = {
 const Spec kLinearSpec{"linear", "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out", kLinearSpecParams};
 
 PyObject* linear_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("linear", [&]() -> PyObject* {
     const Spec& spec = kLinearSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::linear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* linear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -173,11 +154,11 @@ constexpr Param kLogdetSpecParams[] = {
 const Spec kLogdetSpec{"logdet", "logdet(Tensor A) -> Tensor out", kLogdetSpecParams};
 
 PyObject* logdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logdet", [&]() -> PyObject* {
     const Spec& spec = kLogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::logdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -185,6 +166,158 @@ PyObject* logdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 PyObject* logdet_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return logdet_call(self, args, nargs, kwnames);
+}
+
+// lstsq_core
+constexpr Param kLstsqCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"rcond", Kind::OptFloat},
+};
+const Spec kLstsqCoreSpec{"lstsq_core", "lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", kLstsqCoreSpecParams};
+constexpr const char* kLstsqCoreResultFields[] = {"solution", "residuals", "rank", "singular_values"};
+const ResultType kLstsqCoreResult{"lstsq_core", kLstsqCoreResultFields};
+
+PyObject* lstsq_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lstsq_core", [&]() -> PyObject* {
+    const Spec& spec = kLstsqCoreSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLstsqCoreResult, ops::lstsq_core(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* lstsq_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lstsq_core_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_core
+constexpr Param kLuCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"pivot", Kind::Bool, true},
+};
+const Spec kLuCoreSpec{"lu_core", "lu_core(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)", kLuCoreSpecParams};
+constexpr const char* kLuCoreResultFields[] = {"LU", "pivots", "info"};
+const ResultType kLuCoreResult{"lu_core", kLuCoreResultFields};
+
+PyObject* lu_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_core", [&]() -> PyObject* {
+    const Spec& spec = kLuCoreSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLuCoreResult, ops::lu_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
+  });
+}
+PyObject* lu_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_core_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_factor
+constexpr Param kLuFactorSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"pivot", Kind::Bool, true, true},
+};
+const Spec kLuFactorSpec{"lu_factor", "lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", kLuFactorSpecParams};
+constexpr const char* kLuFactorResultFields[] = {"LU", "pivots"};
+const ResultType kLuFactorResult{"lu_factor", kLuFactorResultFields};
+
+PyObject* lu_factor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_factor", [&]() -> PyObject* {
+    const Spec& spec = kLuFactorSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLuFactorResult, ops::lu_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
+  });
+}
+PyObject* lu_factor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_factor_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_factor_ex
+constexpr Param kLuFactorExSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"pivot", Kind::Bool, true, true},
+    {"check_errors", Kind::Bool, true, true},
+};
+const Spec kLuFactorExSpec{"lu_factor_ex", "lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", kLuFactorExSpecParams};
+constexpr const char* kLuFactorExResultFields[] = {"LU", "pivots", "info"};
+const ResultType kLuFactorExResult{"lu_factor_ex", kLuFactorExResultFields};
+
+PyObject* lu_factor_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_factor_ex", [&]() -> PyObject* {
+    const Spec& spec = kLuFactorExSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLuFactorExResult, ops::lu_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* lu_factor_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_factor_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_permutation
+constexpr Param kLuPermutationSpecParams[] = {
+    {"pivots", Kind::Tensor},
+    {"n", Kind::Int},
+    {"dtype", Kind::Dtype},
+};
+const Spec kLuPermutationSpec{"lu_permutation", "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", kLuPermutationSpecParams};
+
+PyObject* lu_permutation_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_permutation", [&]() -> PyObject* {
+    const Spec& spec = kLuPermutationSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_permutation(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_dtype(spec, a, 2))), spec, a);
+  });
+}
+PyObject* lu_permutation_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_permutation_call(nullptr, args, nargs, kwnames);
+}
+
+// lu_solve
+constexpr Param kLuSolveSpecParams[] = {
+    {"b", Kind::Tensor},
+    {"LU_data", Kind::Tensor},
+    {"LU_pivots", Kind::Tensor},
+};
+const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
+
+PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_solve", [&]() -> PyObject* {
+    const Spec& spec = kLuSolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(nullptr, args, nargs, kwnames);
+}
+PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(self, args, nargs, kwnames);
+}
+
+// lu_unpack
+constexpr Param kLuUnpackSpecParams[] = {
+    {"LU_data", Kind::Tensor},
+    {"LU_pivots", Kind::Tensor},
+    {"unpack_data", Kind::Bool, true},
+    {"unpack_pivots", Kind::Bool, true},
+};
+const Spec kLuUnpackSpec{"lu_unpack", "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", kLuUnpackSpecParams};
+constexpr const char* kLuUnpackResultFields[] = {"P", "L", "U"};
+const ResultType kLuUnpackResult{"lu_unpack", kLuUnpackResultFields};
+
+PyObject* lu_unpack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_unpack", [&]() -> PyObject* {
+    const Spec& spec = kLuUnpackSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLuUnpackResult, ops::lu_unpack(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, true))), spec, a);
+  });
+}
+PyObject* lu_unpack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_unpack_call(nullptr, args, nargs, kwnames);
 }
 
 // matmul
@@ -196,12 +329,12 @@ constexpr Param kMatmulSpecParams[] = {
 const Spec kMatmulSpec{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", kMatmulSpecParams};
 
 PyObject* matmul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     const Spec& spec = kMatmulSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* matmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -211,25 +344,106 @@ PyObject* matmul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return matmul_call(self, args, nargs, kwnames);
 }
 
+// matrix_exp
+constexpr Param kMatrixExpSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kMatrixExpSpec{"matrix_exp", "matrix_exp(Tensor input) -> Tensor out", kMatrixExpSpecParams};
+
+PyObject* matrix_exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("matrix_exp", [&]() -> PyObject* {
+    const Spec& spec = kMatrixExpSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::matrix_exp(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* matrix_exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_exp_call(nullptr, args, nargs, kwnames);
+}
+PyObject* matrix_exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_exp_call(self, args, nargs, kwnames);
+}
+
 // matrix_norm
-constexpr Param kMatrixNormSpecParams[] = {
+constexpr Param kMatrixNorm1SpecParams[] = {
     {"A", Kind::Tensor},
     {"ord", Kind::Str, true},
     {"dim", Kind::IntList, true},
     {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
 };
-const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out", kMatrixNormSpecParams};
+const Spec kMatrixNorm1Spec{"matrix_norm", "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMatrixNorm1SpecParams};
+constexpr Param kMatrixNormSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::Scalar},
+    {"dim", Kind::IntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMatrixNormSpecParams};
 
 PyObject* matrix_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kMatrixNormSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false)));
+  return guarded("matrix_norm", [&]() -> PyObject* {
+    Slots<5> a;
+    if (const Spec& spec = kMatrixNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    if (const Spec& spec = kMatrixNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    no_match({&kMatrixNorm1Spec, &kMatrixNormSpec}, self, args, nargs, kwnames);
   });
 }
 PyObject* matrix_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return matrix_norm_call(nullptr, args, nargs, kwnames);
+}
+
+// matrix_power
+constexpr Param kMatrixPowerSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"n", Kind::Int},
+};
+const Spec kMatrixPowerSpec{"matrix_power", "matrix_power(Tensor input, int n) -> Tensor out", kMatrixPowerSpecParams};
+
+const Spec* const matrix_power_specs[] = {&kMatrixPowerSpec};
+const PythonOp matrix_power_python{"matrix_power", "tensorplay._composed.matrices", "matrix_power", matrix_power_specs};
+PyObject* matrix_power_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(matrix_power_python, nullptr, args, nargs, kwnames);
+}
+PyObject* matrix_power_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(matrix_power_python, self, args, nargs, kwnames);
+}
+
+// matrix_rank
+constexpr Param kMatrixRankSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"atol", Kind::OptFloat, true, true},
+    {"rtol", Kind::OptFloat, true, true},
+    {"hermitian", Kind::Bool, true, true},
+};
+const Spec kMatrixRankSpec{"matrix_rank", "matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out", kMatrixRankSpecParams};
+constexpr Param kMatrixRank1SpecParams[] = {
+    {"A", Kind::Tensor},
+    {"tol", Kind::Float},
+    {"hermitian", Kind::Bool, true},
+};
+const Spec kMatrixRank1Spec{"matrix_rank", "matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out", kMatrixRank1SpecParams};
+
+PyObject* matrix_rank_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("matrix_rank", [&]() -> PyObject* {
+    Slots<4> a;
+    if (const Spec& spec = kMatrixRankSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
+    }
+    if (const Spec& spec = kMatrixRank1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
+    }
+    no_match({&kMatrixRankSpec, &kMatrixRank1Spec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* matrix_rank_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_rank_call(nullptr, args, nargs, kwnames);
 }
 
 // mm
@@ -241,12 +455,12 @@ constexpr Param kMmSpecParams[] = {
 const Spec kMmSpec{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", kMmSpecParams};
 
 PyObject* mm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mm", [&]() -> PyObject* {
     const Spec& spec = kMmSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -254,6 +468,13 @@ PyObject* mm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObje
 }
 PyObject* mm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return mm_call(self, args, nargs, kwnames);
+}
+
+// multi_dot
+
+const PythonOp multi_dot_python{"multi_dot", "tensorplay._composed.matrices", "multi_dot", {}};
+PyObject* multi_dot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(multi_dot_python, nullptr, args, nargs, kwnames);
 }
 
 // mv
@@ -265,12 +486,12 @@ constexpr Param kMvSpecParams[] = {
 const Spec kMvSpec{"mv", "mv(Tensor input, Tensor vec) -> Tensor out", kMvSpecParams};
 
 PyObject* mv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mv", [&]() -> PyObject* {
     const Spec& spec = kMvSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* mv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -289,12 +510,12 @@ constexpr Param kOuterSpecParams[] = {
 const Spec kOuterSpec{"outer", "outer(Tensor input, Tensor vec2) -> Tensor out", kOuterSpecParams};
 
 PyObject* outer_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("outer", [&]() -> PyObject* {
     const Spec& spec = kOuterSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* outer_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -307,19 +528,94 @@ PyObject* outer_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 // pinv
 constexpr Param kPinvSpecParams[] = {
     {"A", Kind::Tensor},
+    {"atol", Kind::OptFloat, true, true},
+    {"rtol", Kind::OptFloat, true, true},
+    {"hermitian", Kind::Bool, true, true},
 };
-const Spec kPinvSpec{"pinv", "pinv(Tensor A) -> Tensor out", kPinvSpecParams};
+const Spec kPinvSpec{"pinv", "pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out", kPinvSpecParams};
+constexpr Param kPinv1SpecParams[] = {
+    {"A", Kind::Tensor},
+    {"rcond", Kind::Float},
+    {"hermitian", Kind::Bool, true},
+};
+const Spec kPinv1Spec{"pinv", "pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out", kPinv1SpecParams};
 
 PyObject* pinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kPinvSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pinv(to_tensor(spec, a, 0).ref()));
+  return guarded("pinv", [&]() -> PyObject* {
+    Slots<4> a;
+    if (const Spec& spec = kPinvSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
+    }
+    if (const Spec& spec = kPinv1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
+    }
+    no_match({&kPinvSpec, &kPinv1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* pinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return pinv_call(nullptr, args, nargs, kwnames);
+}
+
+// pinv_core
+constexpr Param kPinvCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"atol", Kind::OptFloat},
+    {"rtol", Kind::OptFloat},
+    {"hermitian", Kind::Bool},
+};
+const Spec kPinvCoreSpec{"pinv_core", "pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out", kPinvCoreSpecParams};
+
+PyObject* pinv_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pinv_core", [&]() -> PyObject* {
+    const Spec& spec = kPinvCoreSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pinv_core(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* pinv_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinv_core_call(nullptr, args, nargs, kwnames);
+}
+
+// pinverse
+constexpr Param kPinverseSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"rcond", Kind::Float, true},
+};
+const Spec kPinverseSpec{"pinverse", "pinverse(Tensor input, float rcond=1e-15) -> Tensor out", kPinverseSpecParams};
+
+PyObject* pinverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pinverse", [&]() -> PyObject* {
+    const Spec& spec = kPinverseSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pinverse(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1e-15))), spec, a);
+  });
+}
+PyObject* pinverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinverse_call(nullptr, args, nargs, kwnames);
+}
+PyObject* pinverse_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinverse_call(self, args, nargs, kwnames);
+}
+
+// refused
+constexpr Param kRefusedSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"message", Kind::Str},
+};
+const Spec kRefusedSpec{"refused", "refused(Tensor A, str message) -> Tensor out", kRefusedSpecParams};
+
+PyObject* refused_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("refused", [&]() -> PyObject* {
+    const Spec& spec = kRefusedSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::refused(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
+  });
+}
+PyObject* refused_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return refused_call(nullptr, args, nargs, kwnames);
 }
 
 // slogdet
@@ -331,15 +627,38 @@ constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
 const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
 
 PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slogdet", [&]() -> PyObject* {
     const Spec& spec = kSlogdetSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return slogdet_call(nullptr, args, nargs, kwnames);
+}
+
+// solve_ex
+constexpr Param kSolveExSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"left", Kind::Bool, true, true},
+    {"check_errors", Kind::Bool, true, true},
+};
+const Spec kSolveExSpec{"solve_ex", "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", kSolveExSpecParams};
+constexpr const char* kSolveExResultFields[] = {"result", "info"};
+const ResultType kSolveExResult{"solve_ex", kSolveExResultFields};
+
+PyObject* solve_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("solve_ex", [&]() -> PyObject* {
+    const Spec& spec = kSolveExSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false))), spec, a);
+  });
+}
+PyObject* solve_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return solve_ex_call(nullptr, args, nargs, kwnames);
 }
 
 // tensordot
@@ -357,6 +676,45 @@ PyObject* tensordot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return call_python(tensordot_python, nullptr, args, nargs, kwnames);
 }
 
+// tensorinv
+constexpr Param kTensorinvSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ind", Kind::Int, true},
+};
+const Spec kTensorinvSpec{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", kTensorinvSpecParams};
+
+PyObject* tensorinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("tensorinv", [&]() -> PyObject* {
+    const Spec& spec = kTensorinvSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)))), spec, a);
+  });
+}
+PyObject* tensorinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tensorinv_call(nullptr, args, nargs, kwnames);
+}
+
+// tensorsolve
+constexpr Param kTensorsolveSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"dims", Kind::OptIntList, true},
+};
+const Spec kTensorsolveSpec{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out", kTensorsolveSpecParams};
+
+PyObject* tensorsolve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("tensorsolve", [&]() -> PyObject* {
+    const Spec& spec = kTensorsolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2))), spec, a);
+  });
+}
+PyObject* tensorsolve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return tensorsolve_call(nullptr, args, nargs, kwnames);
+}
+
 // trace
 constexpr Param kTraceSpecParams[] = {
     {"input", Kind::Tensor},
@@ -364,11 +722,11 @@ constexpr Param kTraceSpecParams[] = {
 const Spec kTraceSpec{"trace", "trace(Tensor input) -> Tensor out", kTraceSpecParams};
 
 PyObject* trace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("trace", [&]() -> PyObject* {
     const Spec& spec = kTraceSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::trace(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::trace(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -376,6 +734,53 @@ PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyO
 }
 PyObject* trace_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return trace_call(self, args, nargs, kwnames);
+}
+
+// triangular_solve
+constexpr Param kTriangularSolveSpecParams[] = {
+    {"b", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"upper", Kind::Bool, true},
+    {"transpose", Kind::Bool, true},
+    {"unitriangular", Kind::Bool, true},
+};
+const Spec kTriangularSolveSpec{"triangular_solve", "triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)", kTriangularSolveSpecParams};
+constexpr const char* kTriangularSolveResultFields[] = {"solution", "cloned_coefficient"};
+const ResultType kTriangularSolveResult{"triangular_solve", kTriangularSolveResultFields};
+
+PyObject* triangular_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("triangular_solve", [&]() -> PyObject* {
+    const Spec& spec = kTriangularSolveSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kTriangularSolveResult, ops::triangular_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* triangular_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return triangular_solve_call(nullptr, args, nargs, kwnames);
+}
+PyObject* triangular_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return triangular_solve_call(self, args, nargs, kwnames);
+}
+
+// vander
+constexpr Param kVanderSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"N", Kind::OptInt, true},
+    {"increasing", Kind::Bool, true},
+};
+const Spec kVanderSpec{"vander", "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out", kVanderSpecParams};
+
+PyObject* vander_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("vander", [&]() -> PyObject* {
+    const Spec& spec = kVanderSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* vander_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return vander_call(nullptr, args, nargs, kwnames);
 }
 
 // vdot
@@ -387,12 +792,12 @@ constexpr Param kVdotSpecParams[] = {
 const Spec kVdotSpec{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", kVdotSpecParams};
 
 PyObject* vdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vdot", [&]() -> PyObject* {
     const Spec& spec = kVdotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* vdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -411,11 +816,11 @@ constexpr Param kVecdotSpecParams[] = {
 const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
 
 PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vecdot", [&]() -> PyObject* {
     const Spec& spec = kVecdotSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1))));
+    return kept(wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -423,10 +828,10 @@ PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::matmul(a.value, b.value));
+    return kept(wrap(ops::matmul(a.value, b.value)), left, right);
   });
 }
 
@@ -444,10 +849,31 @@ PyMethodDef functions_top[] = {
      "logdet(A)\n"
      "--\n"
      "\n"
-     "Logarithm of the determinant, nan where that is negative.\n"
+     "Logarithm of the determinant; of real matrices nan where that is negative.\n"
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve(b, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
+    {"lu_unpack", fast(lu_unpack_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)\n"
+     "--\n"
+     "\n"
+     "Permutation and triangular factors from what lu_factor gives; those not asked for are empty.\n"
+     "\n"
+     "Args:\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor\n"
+     "  unpack_data: bool, default True\n"
+     "  unpack_pivots: bool, default True"},
     {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
      "matmul(input, other)\n"
      "--\n"
@@ -463,6 +889,28 @@ PyMethodDef functions_top[] = {
      "  gradient of other = matmul_backward_other(g, input, other)\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
+    {"matrix_exp", fast(matrix_exp_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_exp(input)\n"
+     "--\n"
+     "\n"
+     "Exponential of square matrices, the sum of A^k / k!.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = matrix_exp_backward(g, input)\n"
+     "\n"
+     "Reference: Higham 2005"},
+    {"matrix_power", fast(matrix_power_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_power(input, n)\n"
+     "--\n"
+     "\n"
+     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n: int"},
     {"mm", fast(mm_function), METH_FASTCALL | METH_KEYWORDS,
      "mm(input, mat2)\n"
      "--\n"
@@ -498,25 +946,26 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
-    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinv(A)\n"
+    {"pinverse", fast(pinverse_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinverse(input, rcond=1e-15)\n"
      "--\n"
      "\n"
-     "Pseudoinverse by singular values, those at rounding level taken as zero.\n"
+     "Pseudoinverse of matrices, under its older name.\n"
      "\n"
      "Args:\n"
-     "  A: Tensor"},
+     "  input: Tensor\n"
+     "  rcond: float, default 1e-15"},
     {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
      "slogdet(A)\n"
      "--\n"
      "\n"
-     "Sign of the determinant and the logarithm of its magnitude.\n"
+     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  gradient of A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))"},
+     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
     {"tensordot", fast(tensordot_function), METH_FASTCALL | METH_KEYWORDS,
      "tensordot(a, b, dims=2)\n"
      "--\n"
@@ -536,6 +985,29 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"triangular_solve", fast(triangular_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "triangular_solve(b, A, upper=True, transpose=False, unitriangular=False)\n"
+     "--\n"
+     "\n"
+     "Solution of a triangular system together with a copy of its matrix; solve_triangular is the\n"
+     "newer name.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  A: Tensor\n"
+     "  upper: bool, default True\n"
+     "  transpose: bool, default False\n"
+     "  unitriangular: bool, default False"},
+    {"vander", fast(vander_function), METH_FASTCALL | METH_KEYWORDS,
+     "vander(x, N=None, increasing=False)\n"
+     "--\n"
+     "\n"
+     "Matrix of the powers of x, the highest first unless increasing.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  N: int or None, default None\n"
+     "  increasing: bool, default False"},
     {"vdot", fast(vdot_function), METH_FASTCALL | METH_KEYWORDS,
      "vdot(input, other)\n"
      "--\n"
@@ -549,52 +1021,19 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
-    {"linalg_cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_cross(input, other, *, dim=-1)\n"
-     "--\n"
-     "\n"
-     "Vector product along a dimension of size 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  dim: int, default -1"},
-    {"linalg_eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eigh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Giles 2008, section 3.1"},
-    {"linalg_eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eigvalsh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'"},
     {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_qr(A, mode='reduced')\n"
      "--\n"
      "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices at\n"
-     "least as tall as wide.\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
      "  mode: str, default 'reduced'\n"
      "\n"
      "Derivative:\n"
-     "  gradient of A = qr_backward(g_Q, g_R, Q, R)\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
      "\n"
      "Reference: Walter and Lehmann 2018"},
     {"linalg_solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
@@ -611,6 +1050,25 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)\n"
      "  gradient of B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2"},
+    {"linalg_solve_triangular", fast(linalg_solve_triangular_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False)\n"
+     "--\n"
+     "\n"
+     "Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not read; a\n"
+     "zero on the diagonal gives inf or nan.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  upper: bool\n"
+     "  left: bool, default True\n"
+     "  unitriangular: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = triangular_backward(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), A, out, upper, left, unitriangular)\n"
+     "  gradient of B = sum_to(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), shape(B))\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
     {"linalg_svd", fast(linalg_svd_function), METH_FASTCALL | METH_KEYWORDS,
@@ -636,43 +1094,102 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"linalg_vander", fast(linalg_vander_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_vander(x, N=None)\n"
+     "--\n"
+     "\n"
+     "Matrix of the powers of x from 0 up to N, one a column.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  N: int or None, default None"},
+    {"lstsq_core", fast(lstsq_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "lstsq_core(A, B, rcond)\n"
+     "--\n"
+     "\n"
+     "Least-squares solution with all that the library says about it.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = lstsq_backward(as_columns(g_solution, A, B), A, as_columns(B, A, B), as_columns(solution, A, B), pinv_core(A, None, rcond, False))\n"
+     "  gradient of B = lstsq_adjoint(g_solution, A, B, rcond)\n"
+     "\n"
+     "Reference: Golub and Pereyra 1973"},
+    {"lu_core", fast(lu_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_core(A, pivot=True)\n"
+     "--\n"
+     "\n"
+     "Both triangular factors in one matrix, the exchanges of rows and how far elimination came.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  pivot: bool, default True\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = lu_backward(g_LU, LU, pivots)"},
+    {"lu_permutation", fast(lu_permutation_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_permutation(pivots, n, dtype)\n"
+     "--\n"
+     "\n"
+     "The permutation matrix of exchanges of rows.\n"
+     "\n"
+     "Args:\n"
+     "  pivots: Tensor\n"
+     "  n: int\n"
+     "  dtype: dtype"},
+    {"pinv_core", fast(pinv_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv_core(A, atol, rtol, hermitian)\n"
+     "--\n"
+     "\n"
+     "Pseudoinverse of matrices of a rank that stays.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  atol: float or None\n"
+     "  rtol: float or None\n"
+     "  hermitian: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = pinv_backward(g, A, out)\n"
+     "\n"
+     "Reference: Golub and Pereyra 1973"},
+    {"refused", fast(refused_function), METH_FASTCALL | METH_KEYWORDS,
+     "refused(A, message)\n"
+     "--\n"
+     "\n"
+     "An error with the given message, for the branches of a formula that have no meaning.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  message: str"},
     {},
 };
 
 PyMethodDef functions_linalg[] = {
-    {"cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
-     "cross(input, other, *, dim=-1)\n"
+    {"lu_factor", fast(lu_factor_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_factor(A, *, pivot=True)\n"
      "--\n"
      "\n"
-     "Vector product along a dimension of size 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  dim: int, default -1"},
-    {"eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "Triangular factors in one matrix and the exchanges of rows, as lu_solve takes them.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
-     "  UPLO: str, default 'L'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Giles 2008, section 3.1"},
-    {"eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigvalsh(A, UPLO='L')\n"
+     "  pivot: bool, default True"},
+    {"lu_factor_ex", fast(lu_factor_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_factor_ex(A, *, pivot=True, check_errors=False)\n"
      "--\n"
      "\n"
-     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "Triangular factors in one matrix and the exchanges of rows, without an error for a singular\n"
+     "matrix.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
-     "  UPLO: str, default 'L'"},
+     "  pivot: bool, default True\n"
+     "  check_errors: bool, default False"},
     {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
      "matmul(input, other)\n"
      "--\n"
@@ -688,51 +1205,105 @@ PyMethodDef functions_linalg[] = {
      "  gradient of other = matmul_backward_other(g, input, other)\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
-    {"matrix_norm", fast(matrix_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_norm(A, ord='fro', dim=[-2, -1], keepdim=False)\n"
+    {"matrix_exp", fast(matrix_exp_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_exp(input)\n"
      "--\n"
      "\n"
-     "Frobenius norm of matrices, or with ord nuc the sum of the singular values.\n"
+     "Exponential of square matrices, the sum of A^k / k!.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = matrix_exp_backward(g, input)\n"
+     "\n"
+     "Reference: Higham 2005"},
+    {"matrix_norm", fast(matrix_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "Norm of matrices, fro (elements), nuc (sum of singular values), 2 or -2 (largest or smallest\n"
+     "of them), 1 or -1 (column sums), inf or -inf (row sums).\n"
+     "\n"
+     "Forms:\n"
+     "  matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
      "  ord: str, default 'fro'\n"
      "  dim: list of int, default [-2, -1]\n"
-     "  keepdim: bool, default False"},
-    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinv(A)\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None"},
+    {"matrix_power", fast(matrix_power_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_power(input, n)\n"
      "--\n"
      "\n"
-     "Pseudoinverse by singular values, those at rounding level taken as zero.\n"
+     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
      "\n"
      "Args:\n"
-     "  A: Tensor"},
+     "  input: Tensor\n"
+     "  n: int"},
+    {"matrix_rank", fast(matrix_rank_function), METH_FASTCALL | METH_KEYWORDS,
+     "Number of singular values above max(atol, rtol times the largest); with hermitian, of\n"
+     "eigenvalues by magnitude.\n"
+     "\n"
+     "Forms:\n"
+     "  matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out\n"
+     "  matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  atol: float or None, default None\n"
+     "  rtol: float or None, default None\n"
+     "  hermitian: bool, default False\n"
+     "  tol: float"},
+    {"multi_dot", fast(multi_dot_function), METH_FASTCALL | METH_KEYWORDS,
+     "multi_dot(*tensors)\n"
+     "--\n"
+     "\n"
+     "Product of several matrices in the order of multiplication that costs least; the first and\n"
+     "last may be vectors.\n"
+     "\n"
+     "Args:\n"
+     "  tensors: list of Tensor"},
+    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "Pseudoinverse, with singular values at or below max(atol, rtol times the largest) taken as\n"
+     "zero; hermitian reads the lower triangle.\n"
+     "\n"
+     "Forms:\n"
+     "  pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out\n"
+     "  pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  atol: float or None, default None\n"
+     "  rtol: float or None, default None\n"
+     "  hermitian: bool, default False\n"
+     "  rcond: float"},
     {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
      "qr(A, mode='reduced')\n"
      "--\n"
      "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices at\n"
-     "least as tall as wide.\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
      "  mode: str, default 'reduced'\n"
      "\n"
      "Derivative:\n"
-     "  gradient of A = qr_backward(g_Q, g_R, Q, R)\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
      "\n"
      "Reference: Walter and Lehmann 2018"},
     {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
      "slogdet(A)\n"
      "--\n"
      "\n"
-     "Sign of the determinant and the logarithm of its magnitude.\n"
+     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  gradient of A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))"},
+     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
     {"solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
      "solve(A, B, *, left=True)\n"
      "--\n"
@@ -747,6 +1318,37 @@ PyMethodDef functions_linalg[] = {
      "Derivative:\n"
      "  gradient of A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)\n"
      "  gradient of B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2"},
+    {"solve_ex", fast(solve_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "solve_ex(A, B, *, left=True, check_errors=False)\n"
+     "--\n"
+     "\n"
+     "Solution of a linear system without an error where the matrix is singular; info counts where\n"
+     "elimination stopped.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "  check_errors: bool, default False"},
+    {"solve_triangular", fast(linalg_solve_triangular_function), METH_FASTCALL | METH_KEYWORDS,
+     "solve_triangular(A, B, *, upper, left=True, unitriangular=False)\n"
+     "--\n"
+     "\n"
+     "Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not read; a\n"
+     "zero on the diagonal gives inf or nan.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  upper: bool\n"
+     "  left: bool, default True\n"
+     "  unitriangular: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = triangular_backward(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), A, out, upper, left, unitriangular)\n"
+     "  gradient of B = sum_to(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), shape(B))\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
     {"svd", fast(linalg_svd_function), METH_FASTCALL | METH_KEYWORDS,
@@ -772,6 +1374,34 @@ PyMethodDef functions_linalg[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"tensorinv", fast(tensorinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "tensorinv(A, ind=2)\n"
+     "--\n"
+     "\n"
+     "Inverse of the map that tensordot with A over its last dimensions is.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  ind: int, default 2"},
+    {"tensorsolve", fast(tensorsolve_function), METH_FASTCALL | METH_KEYWORDS,
+     "tensorsolve(A, B, dims=None)\n"
+     "--\n"
+     "\n"
+     "Solution X of tensordot(A, X) = B over the dimensions of X; dims are moved to the end first.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  dims: list of int or None, default None"},
+    {"vander", fast(linalg_vander_function), METH_FASTCALL | METH_KEYWORDS,
+     "vander(x, N=None)\n"
+     "--\n"
+     "\n"
+     "Matrix of the powers of x from 0 up to N, one a column.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  N: int or None, default None"},
     {"vecdot", fast(vecdot_function), METH_FASTCALL | METH_KEYWORDS,
      "vecdot(x, y, *, dim=-1)\n"
      "--\n"
@@ -818,10 +1448,20 @@ PyMethodDef methods[] = {
      "logdet($self)\n"
      "--\n"
      "\n"
-     "Logarithm of the determinant, nan where that is negative.\n"
+     "Logarithm of the determinant; of real matrices nan where that is negative.\n"
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve($self, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
     {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
      "matmul($self, other)\n"
      "--\n"
@@ -837,6 +1477,28 @@ PyMethodDef methods[] = {
      "  gradient of other = matmul_backward_other(g, input, other)\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
+    {"matrix_exp", fast(matrix_exp_method), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_exp($self)\n"
+     "--\n"
+     "\n"
+     "Exponential of square matrices, the sum of A^k / k!.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = matrix_exp_backward(g, input)\n"
+     "\n"
+     "Reference: Higham 2005"},
+    {"matrix_power", fast(matrix_power_method), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_power($self, n)\n"
+     "--\n"
+     "\n"
+     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  n: int"},
     {"mm", fast(mm_method), METH_FASTCALL | METH_KEYWORDS,
      "mm($self, mat2)\n"
      "--\n"
@@ -872,6 +1534,15 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
+    {"pinverse", fast(pinverse_method), METH_FASTCALL | METH_KEYWORDS,
+     "pinverse($self, rcond=1e-15)\n"
+     "--\n"
+     "\n"
+     "Pseudoinverse of matrices, under its older name.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  rcond: float, default 1e-15"},
     {"trace", fast(trace_method), METH_FASTCALL | METH_KEYWORDS,
      "trace($self)\n"
      "--\n"
@@ -880,6 +1551,19 @@ PyMethodDef methods[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"triangular_solve", fast(triangular_solve_method), METH_FASTCALL | METH_KEYWORDS,
+     "triangular_solve($self, A, upper=True, transpose=False, unitriangular=False)\n"
+     "--\n"
+     "\n"
+     "Solution of a triangular system together with a copy of its matrix; solve_triangular is the\n"
+     "newer name.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  A: Tensor\n"
+     "  upper: bool, default True\n"
+     "  transpose: bool, default False\n"
+     "  unitriangular: bool, default False"},
     {"vdot", fast(vdot_method), METH_FASTCALL | METH_KEYWORDS,
      "vdot($self, other)\n"
      "--\n"

@@ -15,12 +15,12 @@ constexpr Param kBitwiseAndSpecParams[] = {
 const Spec kBitwiseAndSpec{"bitwise_and", "bitwise_and(Tensor input, Tensor other) -> Tensor out", kBitwiseAndSpecParams};
 
 PyObject* bitwise_and_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     const Spec& spec = kBitwiseAndSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_and_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_and_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -30,7 +30,7 @@ PyObject* bitwise_and_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return bitwise_and_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_and_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kBitwiseAndSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -49,12 +49,12 @@ constexpr Param kBitwiseLeftShiftSpecParams[] = {
 const Spec kBitwiseLeftShiftSpec{"bitwise_left_shift", "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseLeftShiftSpecParams};
 
 PyObject* bitwise_left_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     const Spec& spec = kBitwiseLeftShiftSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_left_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_left_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_left_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_left_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -64,7 +64,7 @@ PyObject* bitwise_left_shift_method(PyObject* self, PyObject* const* args, Py_ss
   return bitwise_left_shift_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_left_shift_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kBitwiseLeftShiftSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -82,12 +82,12 @@ constexpr Param kBitwiseNotSpecParams[] = {
 const Spec kBitwiseNotSpec{"bitwise_not", "bitwise_not(Tensor input) -> Tensor out", kBitwiseNotSpecParams};
 
 PyObject* bitwise_not_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_not", [&]() -> PyObject* {
     const Spec& spec = kBitwiseNotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::bitwise_not_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::bitwise_not(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::bitwise_not(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* bitwise_not_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -97,7 +97,7 @@ PyObject* bitwise_not_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return bitwise_not_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_not_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_not", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kBitwiseNotSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -116,12 +116,12 @@ constexpr Param kBitwiseOrSpecParams[] = {
 const Spec kBitwiseOrSpec{"bitwise_or", "bitwise_or(Tensor input, Tensor other) -> Tensor out", kBitwiseOrSpecParams};
 
 PyObject* bitwise_or_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     const Spec& spec = kBitwiseOrSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_or_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_or_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -131,7 +131,7 @@ PyObject* bitwise_or_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return bitwise_or_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_or_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kBitwiseOrSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -150,12 +150,12 @@ constexpr Param kBitwiseRightShiftSpecParams[] = {
 const Spec kBitwiseRightShiftSpec{"bitwise_right_shift", "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", kBitwiseRightShiftSpecParams};
 
 PyObject* bitwise_right_shift_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     const Spec& spec = kBitwiseRightShiftSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_right_shift_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_right_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_right_shift(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_right_shift_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -165,7 +165,7 @@ PyObject* bitwise_right_shift_method(PyObject* self, PyObject* const* args, Py_s
   return bitwise_right_shift_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_right_shift_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kBitwiseRightShiftSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -184,12 +184,12 @@ constexpr Param kBitwiseXorSpecParams[] = {
 const Spec kBitwiseXorSpec{"bitwise_xor", "bitwise_xor(Tensor input, Tensor other) -> Tensor out", kBitwiseXorSpecParams};
 
 PyObject* bitwise_xor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     const Spec& spec = kBitwiseXorSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::bitwise_xor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::bitwise_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::bitwise_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* bitwise_xor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -199,7 +199,7 @@ PyObject* bitwise_xor_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return bitwise_xor_call(self, args, nargs, kwnames);
 }
 PyObject* bitwise_xor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kBitwiseXorSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -218,12 +218,12 @@ constexpr Param kLogicalAndSpecParams[] = {
 const Spec kLogicalAndSpec{"logical_and", "logical_and(Tensor input, Tensor other) -> Tensor out", kLogicalAndSpecParams};
 
 PyObject* logical_and_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_and", [&]() -> PyObject* {
     const Spec& spec = kLogicalAndSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_and_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_and(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_and_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -233,7 +233,7 @@ PyObject* logical_and_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return logical_and_call(self, args, nargs, kwnames);
 }
 PyObject* logical_and_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_and", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLogicalAndSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -251,12 +251,12 @@ constexpr Param kLogicalNotSpecParams[] = {
 const Spec kLogicalNotSpec{"logical_not", "logical_not(Tensor input) -> Tensor out", kLogicalNotSpecParams};
 
 PyObject* logical_not_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_not", [&]() -> PyObject* {
     const Spec& spec = kLogicalNotSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::logical_not_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::logical_not(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::logical_not(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* logical_not_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -266,7 +266,7 @@ PyObject* logical_not_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return logical_not_call(self, args, nargs, kwnames);
 }
 PyObject* logical_not_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_not", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kLogicalNotSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -285,12 +285,12 @@ constexpr Param kLogicalOrSpecParams[] = {
 const Spec kLogicalOrSpec{"logical_or", "logical_or(Tensor input, Tensor other) -> Tensor out", kLogicalOrSpecParams};
 
 PyObject* logical_or_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_or", [&]() -> PyObject* {
     const Spec& spec = kLogicalOrSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_or_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_or(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_or_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -300,7 +300,7 @@ PyObject* logical_or_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return logical_or_call(self, args, nargs, kwnames);
 }
 PyObject* logical_or_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_or", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLogicalOrSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -319,12 +319,12 @@ constexpr Param kLogicalXorSpecParams[] = {
 const Spec kLogicalXorSpec{"logical_xor", "logical_xor(Tensor input, Tensor other) -> Tensor out", kLogicalXorSpecParams};
 
 PyObject* logical_xor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_xor", [&]() -> PyObject* {
     const Spec& spec = kLogicalXorSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return wrap(ops::logical_xor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return wrap(ops::logical_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::logical_xor(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* logical_xor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -334,7 +334,7 @@ PyObject* logical_xor_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return logical_xor_call(self, args, nargs, kwnames);
 }
 PyObject* logical_xor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logical_xor", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kLogicalXorSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -345,15 +345,15 @@ PyObject* logical_xor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t 
 }
 
 PyObject* bitwise_and_operator_and(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_and(a.value, b.value));
+    return kept(wrap(ops::bitwise_and(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_and_operator_and_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_and", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::bitwise_and_(a.value, b.value);
@@ -363,15 +363,15 @@ PyObject* bitwise_and_operator_and_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* bitwise_left_shift_operator_lshift(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_left_shift(a.value, b.value));
+    return kept(wrap(ops::bitwise_left_shift(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_left_shift_operator_lshift_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_left_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::bitwise_left_shift_(a.value, b.value);
@@ -381,21 +381,21 @@ PyObject* bitwise_left_shift_operator_lshift_inplace(PyObject* left, PyObject* r
 }
 
 PyObject* bitwise_not_operator_invert(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::bitwise_not(tensor_of(self)));
+  return guarded("bitwise_not", [&]() -> PyObject* {
+    return kept(wrap(ops::bitwise_not(tensor_of(self))), self);
   });
 }
 
 PyObject* bitwise_or_operator_or(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_or(a.value, b.value));
+    return kept(wrap(ops::bitwise_or(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_or_operator_or_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_or", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::bitwise_or_(a.value, b.value);
@@ -405,15 +405,15 @@ PyObject* bitwise_or_operator_or_inplace(PyObject* left, PyObject* right) {
 }
 
 PyObject* bitwise_right_shift_operator_rshift(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_right_shift(a.value, b.value));
+    return kept(wrap(ops::bitwise_right_shift(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_right_shift_operator_rshift_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_right_shift", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::bitwise_right_shift_(a.value, b.value);
@@ -423,15 +423,15 @@ PyObject* bitwise_right_shift_operator_rshift_inplace(PyObject* left, PyObject* 
 }
 
 PyObject* bitwise_xor_operator_xor(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(ops::bitwise_xor(a.value, b.value));
+    return kept(wrap(ops::bitwise_xor(a.value, b.value)), left, right);
   });
 }
 
 PyObject* bitwise_xor_operator_xor_inplace(PyObject* left, PyObject* right) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bitwise_xor", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
     if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
     ops::bitwise_xor_(a.value, b.value);

@@ -14,11 +14,11 @@ constexpr Param kCastSpecParams[] = {
 const Spec kCastSpec{"cast", "cast(Tensor input, dtype dtype) -> Tensor out", kCastSpecParams};
 
 PyObject* cast_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cast", [&]() -> PyObject* {
     const Spec& spec = kCastSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cast(to_tensor(spec, a, 0).ref(), to_dtype(spec, a, 1)));
+    return kept(wrap(ops::cast(to_tensor(spec, a, 0).ref(), to_dtype(spec, a, 1))), spec, a);
   });
 }
 PyObject* cast_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -32,11 +32,11 @@ constexpr Param kCloneSpecParams[] = {
 const Spec kCloneSpec{"clone", "clone(Tensor input) -> Tensor out", kCloneSpecParams};
 
 PyObject* clone_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clone", [&]() -> PyObject* {
     const Spec& spec = kCloneSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clone(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::clone(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* clone_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -53,11 +53,11 @@ constexpr Param kCompactSpecParams[] = {
 const Spec kCompactSpec{"compact", "compact(Tensor input) -> Tensor out", kCompactSpecParams};
 
 PyObject* compact_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("compact", [&]() -> PyObject* {
     const Spec& spec = kCompactSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::compact(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::compact(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* compact_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,11 +71,11 @@ constexpr Param kContiguousSpecParams[] = {
 const Spec kContiguousSpec{"contiguous", "contiguous(Tensor input) -> Tensor out", kContiguousSpecParams};
 
 PyObject* contiguous_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("contiguous", [&]() -> PyObject* {
     const Spec& spec = kContiguousSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::contiguous(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::contiguous(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* contiguous_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -93,18 +93,18 @@ constexpr Param kCopySpecParams[] = {
 const Spec kCopySpec{"copy", "copy(Tensor input, Tensor src) -> Tensor out", kCopySpecParams};
 
 PyObject* copy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copy", [&]() -> PyObject* {
     const Spec& spec = kCopySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::copy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::copy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* copy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return copy_call(nullptr, args, nargs, kwnames);
 }
 PyObject* copy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("copy", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCopySpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -125,13 +125,13 @@ constexpr Param kEmptyLikeSpecParams[] = {
 const Spec kEmptyLikeSpec{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", kEmptyLikeSpecParams};
 
 PyObject* empty_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("empty_like", [&]() -> PyObject* {
     const Spec& spec = kEmptyLikeSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::empty_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1))), a[2]);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_leaf(ops::empty_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]);
+    return kept(wrap_leaf(ops::empty_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]), spec, a);
   });
 }
 PyObject* empty_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -146,18 +146,18 @@ constexpr Param kFillSpecParams[] = {
 const Spec kFillSpec{"fill", "fill(Tensor input, Tensor value) -> Tensor out", kFillSpecParams};
 
 PyObject* fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fill", [&]() -> PyObject* {
     const Spec& spec = kFillSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::fill(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::fill(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return fill_call(nullptr, args, nargs, kwnames);
 }
 PyObject* fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("fill", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kFillSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -223,12 +223,12 @@ constexpr Param kFullLikeSpecParams[] = {
 const Spec kFullLikeSpec{"full_like", "full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", kFullLikeSpecParams};
 
 PyObject* full_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("full_like", [&]() -> PyObject* {
     const Spec& spec = kFullLikeSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_leaf(ops::full_like(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_opt_dtype(spec, a, 2)), a[4]);
+    return kept(wrap_leaf(ops::full_like(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_opt_dtype(spec, a, 2)), a[4]), spec, a);
   });
 }
 PyObject* full_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -242,11 +242,11 @@ constexpr Param kIsrealSpecParams[] = {
 const Spec kIsrealSpec{"isreal", "isreal(Tensor input) -> Tensor<bool> out", kIsrealSpecParams};
 
 PyObject* isreal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("isreal", [&]() -> PyObject* {
     const Spec& spec = kIsrealSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::isreal(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::isreal(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* isreal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -288,11 +288,11 @@ constexpr Param kNewFullSpecParams[] = {
 const Spec kNewFullSpec{"new_full", "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", kNewFullSpecParams};
 
 PyObject* new_full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("new_full", [&]() -> PyObject* {
     const Spec& spec = kNewFullSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::new_full(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_scalar(spec, a, 2), to_opt_dtype(spec, a, 3)));
+    return kept(wrap(ops::new_full(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_scalar(spec, a, 2), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
 PyObject* new_full_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -311,11 +311,11 @@ constexpr Param kNewOnesSpecParams[] = {
 const Spec kNewOnesSpec{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", kNewOnesSpecParams};
 
 PyObject* new_ones_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("new_ones", [&]() -> PyObject* {
     const Spec& spec = kNewOnesSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::new_ones(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::new_ones(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* new_ones_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -334,11 +334,11 @@ constexpr Param kNewZerosSpecParams[] = {
 const Spec kNewZerosSpec{"new_zeros", "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", kNewZerosSpecParams};
 
 PyObject* new_zeros_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("new_zeros", [&]() -> PyObject* {
     const Spec& spec = kNewZerosSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::new_zeros(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::new_zeros(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* new_zeros_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -359,13 +359,13 @@ constexpr Param kOnesLikeSpecParams[] = {
 const Spec kOnesLikeSpec{"ones_like", "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out", kOnesLikeSpecParams};
 
 PyObject* ones_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ones_like", [&]() -> PyObject* {
     const Spec& spec = kOnesLikeSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::ones_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1))), a[2]);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_leaf(ops::ones_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]);
+    return kept(wrap_leaf(ops::ones_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]), spec, a);
   });
 }
 PyObject* ones_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -379,18 +379,18 @@ constexpr Param kZeroSpecParams[] = {
 const Spec kZeroSpec{"zero", "zero(Tensor input) -> Tensor out", kZeroSpecParams};
 
 PyObject* zero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zero", [&]() -> PyObject* {
     const Spec& spec = kZeroSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::zero(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::zero(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* zero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return zero_call(nullptr, args, nargs, kwnames);
 }
 PyObject* zero_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zero", [&]() -> PyObject* {
     Slots<1> a;
     const Spec& spec = kZeroSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -414,13 +414,13 @@ constexpr Param kZerosLikeSpecParams[] = {
 const Spec kZerosLikeSpec{"zeros_like", "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out", kZerosLikeSpecParams};
 
 PyObject* zeros_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("zeros_like", [&]() -> PyObject* {
     const Spec& spec = kZerosLikeSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::zeros_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1))), a[2]);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_leaf(ops::zeros_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]);
+    return kept(wrap_leaf(ops::zeros_like(to_tensor(spec, a, 0).ref(), to_opt_dtype(spec, a, 1)), a[4]), spec, a);
   });
 }
 PyObject* zeros_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -14,11 +14,11 @@ constexpr Param kAdaptiveAvgPool1dSpecParams[] = {
 const Spec kAdaptiveAvgPool1dSpec{"adaptive_avg_pool1d", "adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out", kAdaptiveAvgPool1dSpecParams};
 
 PyObject* adaptive_avg_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool1d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool1dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -33,11 +33,11 @@ constexpr Param kAdaptiveAvgPool1dBackwardSpecParams[] = {
 const Spec kAdaptiveAvgPool1dBackwardSpec{"adaptive_avg_pool1d_backward", "adaptive_avg_pool1d_backward(Tensor grad, int[] size) -> Tensor out", kAdaptiveAvgPool1dBackwardSpecParams};
 
 PyObject* adaptive_avg_pool1d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool1d_backward", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool1dBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool1d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool1d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool1d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -52,11 +52,11 @@ constexpr Param kAdaptiveAvgPool2dSpecParams[] = {
 const Spec kAdaptiveAvgPool2dSpec{"adaptive_avg_pool2d", "adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out", kAdaptiveAvgPool2dSpecParams};
 
 PyObject* adaptive_avg_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool2d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool2dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,11 +71,11 @@ constexpr Param kAdaptiveAvgPool2dBackwardSpecParams[] = {
 const Spec kAdaptiveAvgPool2dBackwardSpec{"adaptive_avg_pool2d_backward", "adaptive_avg_pool2d_backward(Tensor grad, int[] size) -> Tensor out", kAdaptiveAvgPool2dBackwardSpecParams};
 
 PyObject* adaptive_avg_pool2d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool2d_backward", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool2dBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool2d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool2d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool2d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -90,11 +90,11 @@ constexpr Param kAdaptiveAvgPool3dSpecParams[] = {
 const Spec kAdaptiveAvgPool3dSpec{"adaptive_avg_pool3d", "adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out", kAdaptiveAvgPool3dSpecParams};
 
 PyObject* adaptive_avg_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool3d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool3dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -109,11 +109,11 @@ constexpr Param kAdaptiveAvgPool3dBackwardSpecParams[] = {
 const Spec kAdaptiveAvgPool3dBackwardSpec{"adaptive_avg_pool3d_backward", "adaptive_avg_pool3d_backward(Tensor grad, int[] size) -> Tensor out", kAdaptiveAvgPool3dBackwardSpecParams};
 
 PyObject* adaptive_avg_pool3d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_avg_pool3d_backward", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveAvgPool3dBackwardSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_avg_pool3d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_avg_pool3d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_avg_pool3d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -128,11 +128,11 @@ constexpr Param kAdaptiveMaxPool1dSpecParams[] = {
 const Spec kAdaptiveMaxPool1dSpec{"adaptive_max_pool1d", "adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor out", kAdaptiveMaxPool1dSpecParams};
 
 PyObject* adaptive_max_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool1d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool1dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -149,11 +149,11 @@ constexpr const char* kAdaptiveMaxPool1dWithIndicesResultFields[] = {"out", "ind
 const ResultType kAdaptiveMaxPool1dWithIndicesResult{"adaptive_max_pool1d_with_indices", kAdaptiveMaxPool1dWithIndicesResultFields};
 
 PyObject* adaptive_max_pool1d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool1d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool1dWithIndicesSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kAdaptiveMaxPool1dWithIndicesResult, ops::adaptive_max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap_named(kAdaptiveMaxPool1dWithIndicesResult, ops::adaptive_max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool1d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -168,11 +168,11 @@ constexpr Param kAdaptiveMaxPool2dSpecParams[] = {
 const Spec kAdaptiveMaxPool2dSpec{"adaptive_max_pool2d", "adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor out", kAdaptiveMaxPool2dSpecParams};
 
 PyObject* adaptive_max_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool2d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool2dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -189,11 +189,11 @@ constexpr const char* kAdaptiveMaxPool2dWithIndicesResultFields[] = {"out", "ind
 const ResultType kAdaptiveMaxPool2dWithIndicesResult{"adaptive_max_pool2d_with_indices", kAdaptiveMaxPool2dWithIndicesResultFields};
 
 PyObject* adaptive_max_pool2d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool2d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool2dWithIndicesSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kAdaptiveMaxPool2dWithIndicesResult, ops::adaptive_max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap_named(kAdaptiveMaxPool2dWithIndicesResult, ops::adaptive_max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool2d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -208,11 +208,11 @@ constexpr Param kAdaptiveMaxPool3dSpecParams[] = {
 const Spec kAdaptiveMaxPool3dSpec{"adaptive_max_pool3d", "adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor out", kAdaptiveMaxPool3dSpecParams};
 
 PyObject* adaptive_max_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool3d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool3dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::adaptive_max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::adaptive_max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -229,11 +229,11 @@ constexpr const char* kAdaptiveMaxPool3dWithIndicesResultFields[] = {"out", "ind
 const ResultType kAdaptiveMaxPool3dWithIndicesResult{"adaptive_max_pool3d_with_indices", kAdaptiveMaxPool3dWithIndicesResultFields};
 
 PyObject* adaptive_max_pool3d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("adaptive_max_pool3d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool3dWithIndicesSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kAdaptiveMaxPool3dWithIndicesResult, ops::adaptive_max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap_named(kAdaptiveMaxPool3dWithIndicesResult, ops::adaptive_max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* adaptive_max_pool3d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -281,11 +281,11 @@ constexpr Param kAvgPool1dSpecParams[] = {
 const Spec kAvgPool1dSpec{"avg_pool1d", "avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor out", kAvgPool1dSpecParams};
 
 PyObject* avg_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool1d", [&]() -> PyObject* {
     const Spec& spec = kAvgPool1dSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true)));
+    return kept(wrap(ops::avg_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true))), spec, a);
   });
 }
 PyObject* avg_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -306,11 +306,11 @@ constexpr Param kAvgPool1dBackwardSpecParams[] = {
 const Spec kAvgPool1dBackwardSpec{"avg_pool1d_backward", "avg_pool1d_backward(Tensor grad, int[] size, int[1] kernel_size, int[1] stride, int[1] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool1dBackwardSpecParams};
 
 PyObject* avg_pool1d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool1d_backward", [&]() -> PyObject* {
     const Spec& spec = kAvgPool1dBackwardSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool1d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7)));
+    return kept(wrap(ops::avg_pool1d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7))), spec, a);
   });
 }
 PyObject* avg_pool1d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -330,11 +330,11 @@ constexpr Param kAvgPool1dPlainSpecParams[] = {
 const Spec kAvgPool1dPlainSpec{"avg_pool1d_plain", "avg_pool1d_plain(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool1dPlainSpecParams};
 
 PyObject* avg_pool1d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool1d_plain", [&]() -> PyObject* {
     const Spec& spec = kAvgPool1dPlainSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool1d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6)));
+    return kept(wrap(ops::avg_pool1d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* avg_pool1d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -354,11 +354,11 @@ constexpr Param kAvgPool2dSpecParams[] = {
 const Spec kAvgPool2dSpec{"avg_pool2d", "avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", kAvgPool2dSpecParams};
 
 PyObject* avg_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool2d", [&]() -> PyObject* {
     const Spec& spec = kAvgPool2dSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true), to_opt_int(spec, a, 6)));
+    return kept(wrap(ops::avg_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true), to_opt_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* avg_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -379,11 +379,11 @@ constexpr Param kAvgPool2dBackwardSpecParams[] = {
 const Spec kAvgPool2dBackwardSpec{"avg_pool2d_backward", "avg_pool2d_backward(Tensor grad, int[] size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool2dBackwardSpecParams};
 
 PyObject* avg_pool2d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool2d_backward", [&]() -> PyObject* {
     const Spec& spec = kAvgPool2dBackwardSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool2d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7)));
+    return kept(wrap(ops::avg_pool2d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7))), spec, a);
   });
 }
 PyObject* avg_pool2d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -403,11 +403,11 @@ constexpr Param kAvgPool2dPlainSpecParams[] = {
 const Spec kAvgPool2dPlainSpec{"avg_pool2d_plain", "avg_pool2d_plain(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool2dPlainSpecParams};
 
 PyObject* avg_pool2d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool2d_plain", [&]() -> PyObject* {
     const Spec& spec = kAvgPool2dPlainSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool2d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6)));
+    return kept(wrap(ops::avg_pool2d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* avg_pool2d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -427,11 +427,11 @@ constexpr Param kAvgPool3dSpecParams[] = {
 const Spec kAvgPool3dSpec{"avg_pool3d", "avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out", kAvgPool3dSpecParams};
 
 PyObject* avg_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool3d", [&]() -> PyObject* {
     const Spec& spec = kAvgPool3dSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true), to_opt_int(spec, a, 6)));
+    return kept(wrap(ops::avg_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_bool(spec, a, 4, false), to_bool(spec, a, 5, true), to_opt_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* avg_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -452,11 +452,11 @@ constexpr Param kAvgPool3dBackwardSpecParams[] = {
 const Spec kAvgPool3dBackwardSpec{"avg_pool3d_backward", "avg_pool3d_backward(Tensor grad, int[] size, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool3dBackwardSpecParams};
 
 PyObject* avg_pool3d_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool3d_backward", [&]() -> PyObject* {
     const Spec& spec = kAvgPool3dBackwardSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool3d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7)));
+    return kept(wrap(ops::avg_pool3d_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5), to_bool(spec, a, 6), to_opt_int(spec, a, 7))), spec, a);
   });
 }
 PyObject* avg_pool3d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -476,11 +476,11 @@ constexpr Param kAvgPool3dPlainSpecParams[] = {
 const Spec kAvgPool3dPlainSpec{"avg_pool3d_plain", "avg_pool3d_plain(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor out", kAvgPool3dPlainSpecParams};
 
 PyObject* avg_pool3d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("avg_pool3d_plain", [&]() -> PyObject* {
     const Spec& spec = kAvgPool3dPlainSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::avg_pool3d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6)));
+    return kept(wrap(ops::avg_pool3d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5), to_opt_int(spec, a, 6))), spec, a);
   });
 }
 PyObject* avg_pool3d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -501,11 +501,11 @@ constexpr Param kBatchNormSpecParams[] = {
 const Spec kBatchNormSpec{"batch_norm", "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor out", kBatchNormSpecParams};
 
 PyObject* batch_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("batch_norm", [&]() -> PyObject* {
     const Spec& spec = kBatchNormSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, false), to_double(spec, a, 6, 0.1), to_double(spec, a, 7, 1e-05)));
+    return kept(wrap(ops::batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, false), to_double(spec, a, 6, 0.1), to_double(spec, a, 7, 1e-05))), spec, a);
   });
 }
 PyObject* batch_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -537,11 +537,11 @@ constexpr Param kBinaryCrossEntropySpecParams[] = {
 const Spec kBinaryCrossEntropySpec{"binary_cross_entropy", "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction=\"mean\") -> Tensor out", kBinaryCrossEntropySpecParams};
 
 PyObject* binary_cross_entropy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("binary_cross_entropy", [&]() -> PyObject* {
     const Spec& spec = kBinaryCrossEntropySpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::binary_cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3, "mean")));
+    return kept(wrap(ops::binary_cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3, "mean"))), spec, a);
   });
 }
 PyObject* binary_cross_entropy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -559,11 +559,11 @@ constexpr Param kBinaryCrossEntropyWithLogitsSpecParams[] = {
 const Spec kBinaryCrossEntropyWithLogitsSpec{"binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor out", kBinaryCrossEntropyWithLogitsSpecParams};
 
 PyObject* binary_cross_entropy_with_logits_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("binary_cross_entropy_with_logits", [&]() -> PyObject* {
     const Spec& spec = kBinaryCrossEntropyWithLogitsSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::binary_cross_entropy_with_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3, "mean"), to_opt_tensor(spec, a, 4).ref()));
+    return kept(wrap(ops::binary_cross_entropy_with_logits(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3, "mean"), to_opt_tensor(spec, a, 4).ref())), spec, a);
   });
 }
 PyObject* binary_cross_entropy_with_logits_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -578,11 +578,11 @@ constexpr Param kChannelShuffleSpecParams[] = {
 const Spec kChannelShuffleSpec{"channel_shuffle", "channel_shuffle(Tensor input, int groups) -> Tensor out", kChannelShuffleSpecParams};
 
 PyObject* channel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("channel_shuffle", [&]() -> PyObject* {
     const Spec& spec = kChannelShuffleSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::channel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::channel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* channel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -600,11 +600,11 @@ constexpr Param kCosineEmbeddingLossSpecParams[] = {
 const Spec kCosineEmbeddingLossSpec{"cosine_embedding_loss", "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kCosineEmbeddingLossSpecParams};
 
 PyObject* cosine_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosine_embedding_loss", [&]() -> PyObject* {
     const Spec& spec = kCosineEmbeddingLossSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean")));
+    return kept(wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
   });
 }
 PyObject* cosine_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -621,11 +621,11 @@ constexpr Param kCosineSimilaritySpecParams[] = {
 const Spec kCosineSimilaritySpec{"cosine_similarity", "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out", kCosineSimilaritySpecParams};
 
 PyObject* cosine_similarity_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosine_similarity", [&]() -> PyObject* {
     const Spec& spec = kCosineSimilaritySpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cosine_similarity(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-08)));
+    return kept(wrap(ops::cosine_similarity(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-08))), spec, a);
   });
 }
 PyObject* cosine_similarity_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -644,11 +644,11 @@ constexpr Param kCrossEntropySpecParams[] = {
 const Spec kCrossEntropySpec{"cross_entropy", "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction=\"mean\", float label_smoothing=0.0) -> Tensor out", kCrossEntropySpecParams};
 
 PyObject* cross_entropy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropySpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean"), to_double(spec, a, 5, 0.0)));
+    return kept(wrap(ops::cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean"), to_double(spec, a, 5, 0.0))), spec, a);
   });
 }
 PyObject* cross_entropy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -669,11 +669,11 @@ constexpr const char* kCrossEntropyIndexResultFields[] = {"out", "logsumexp", "t
 const ResultType kCrossEntropyIndexResult{"cross_entropy_index", kCrossEntropyIndexResultFields};
 
 PyObject* cross_entropy_index_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_index", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyIndexSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kCrossEntropyIndexResult, ops::cross_entropy_index(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4), to_double(spec, a, 5)));
+    return kept(wrap_named(kCrossEntropyIndexResult, ops::cross_entropy_index(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4), to_double(spec, a, 5))), spec, a);
   });
 }
 PyObject* cross_entropy_index_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -695,11 +695,11 @@ constexpr Param kCrossEntropyIndexBackwardSpecParams[] = {
 const Spec kCrossEntropyIndexBackwardSpec{"cross_entropy_index_backward", "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyIndexBackwardSpecParams};
 
 PyObject* cross_entropy_index_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cross_entropy_index_backward", [&]() -> PyObject* {
     const Spec& spec = kCrossEntropyIndexBackwardSpec;
     Slots<9> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::cross_entropy_index_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8)));
+    return kept(wrap(ops::cross_entropy_index_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8))), spec, a);
   });
 }
 PyObject* cross_entropy_index_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -733,11 +733,11 @@ constexpr Param kDropoutSpecParams[] = {
 const Spec kDropoutSpec{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropoutSpecParams};
 
 PyObject* dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("dropout", [&]() -> PyObject* {
     const Spec& spec = kDropoutSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true)));
+    return kept(wrap(ops::dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
   });
 }
 PyObject* dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

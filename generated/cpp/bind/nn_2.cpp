@@ -33,11 +33,11 @@ constexpr Param kGaussianNllLossSpecParams[] = {
 const Spec kGaussianNllLossSpec{"gaussian_nll_loss", "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, *, float eps=1e-06, str reduction=\"mean\") -> Tensor out", kGaussianNllLossSpecParams};
 
 PyObject* gaussian_nll_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("gaussian_nll_loss", [&]() -> PyObject* {
     const Spec& spec = kGaussianNllLossSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gaussian_nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false), to_double(spec, a, 4, 1e-06), to_str(spec, a, 5, "mean")));
+    return kept(wrap(ops::gaussian_nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false), to_double(spec, a, 4, 1e-06), to_str(spec, a, 5, "mean"))), spec, a);
   });
 }
 PyObject* gaussian_nll_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -52,11 +52,11 @@ constexpr Param kGluSpecParams[] = {
 const Spec kGluSpec{"glu", "glu(Tensor input, int dim=-1) -> Tensor out", kGluSpecParams};
 
 PyObject* glu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("glu", [&]() -> PyObject* {
     const Spec& spec = kGluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::glu(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1))));
+    return kept(wrap(ops::glu(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)))), spec, a);
   });
 }
 PyObject* glu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -122,11 +122,11 @@ constexpr Param kGroupNormSpecParams[] = {
 const Spec kGroupNormSpec{"group_norm", "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out", kGroupNormSpecParams};
 
 PyObject* group_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("group_norm", [&]() -> PyObject* {
     const Spec& spec = kGroupNormSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 1e-05)));
+    return kept(wrap(ops::group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 1e-05))), spec, a);
   });
 }
 PyObject* group_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -143,11 +143,11 @@ constexpr Param kHingeEmbeddingLossSpecParams[] = {
 const Spec kHingeEmbeddingLossSpec{"hinge_embedding_loss", "hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction=\"mean\") -> Tensor out", kHingeEmbeddingLossSpecParams};
 
 PyObject* hinge_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("hinge_embedding_loss", [&]() -> PyObject* {
     const Spec& spec = kHingeEmbeddingLossSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hinge_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1.0), to_str(spec, a, 3, "mean")));
+    return kept(wrap(ops::hinge_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1.0), to_str(spec, a, 3, "mean"))), spec, a);
   });
 }
 PyObject* hinge_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -164,11 +164,11 @@ constexpr Param kHuberLossSpecParams[] = {
 const Spec kHuberLossSpec{"huber_loss", "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", kHuberLossSpecParams};
 
 PyObject* huber_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("huber_loss", [&]() -> PyObject* {
     const Spec& spec = kHuberLossSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::huber_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0)));
+    return kept(wrap(ops::huber_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0))), spec, a);
   });
 }
 PyObject* huber_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -189,11 +189,11 @@ constexpr Param kInstanceNormSpecParams[] = {
 const Spec kInstanceNormSpec{"instance_norm", "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor out", kInstanceNormSpecParams};
 
 PyObject* instance_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("instance_norm", [&]() -> PyObject* {
     const Spec& spec = kInstanceNormSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::instance_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, true), to_double(spec, a, 6, 0.1), to_double(spec, a, 7, 1e-05)));
+    return kept(wrap(ops::instance_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, true), to_double(spec, a, 6, 0.1), to_double(spec, a, 7, 1e-05))), spec, a);
   });
 }
 PyObject* instance_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -228,11 +228,11 @@ constexpr Param kKlDivSpecParams[] = {
 const Spec kKlDivSpec{"kl_div", "kl_div(Tensor input, Tensor target, *, str reduction=\"mean\", bool log_target=False) -> Tensor out", kKlDivSpecParams};
 
 PyObject* kl_div_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kl_div", [&]() -> PyObject* {
     const Spec& spec = kKlDivSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::kl_div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::kl_div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* kl_div_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -248,11 +248,11 @@ constexpr Param kL1LossSpecParams[] = {
 const Spec kL1LossSpec{"l1_loss", "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kL1LossSpecParams};
 
 PyObject* l1_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("l1_loss", [&]() -> PyObject* {
     const Spec& spec = kL1LossSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean")));
+    return kept(wrap(ops::l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
   });
 }
 PyObject* l1_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -270,11 +270,11 @@ constexpr Param kLayerNormSpecParams[] = {
 const Spec kLayerNormSpec{"layer_norm", "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out", kLayerNormSpecParams};
 
 PyObject* layer_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("layer_norm", [&]() -> PyObject* {
     const Spec& spec = kLayerNormSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 1e-05)));
+    return kept(wrap(ops::layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 1e-05))), spec, a);
   });
 }
 PyObject* layer_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -306,11 +306,11 @@ constexpr Param kLogSoftmaxSpecParams[] = {
 const Spec kLogSoftmaxSpec{"log_softmax", "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxSpecParams};
 
 PyObject* log_softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log_softmax", [&]() -> PyObject* {
     const Spec& spec = kLogSoftmaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::log_softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::log_softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* log_softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -329,11 +329,11 @@ constexpr Param kLogSoftmaxBackwardSpecParams[] = {
 const Spec kLogSoftmaxBackwardSpec{"log_softmax_backward", "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kLogSoftmaxBackwardSpecParams};
 
 PyObject* log_softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("log_softmax_backward", [&]() -> PyObject* {
     const Spec& spec = kLogSoftmaxBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -351,11 +351,11 @@ constexpr Param kMarginRankingLossSpecParams[] = {
 const Spec kMarginRankingLossSpec{"margin_ranking_loss", "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kMarginRankingLossSpecParams};
 
 PyObject* margin_ranking_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("margin_ranking_loss", [&]() -> PyObject* {
     const Spec& spec = kMarginRankingLossSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::margin_ranking_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean")));
+    return kept(wrap(ops::margin_ranking_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
   });
 }
 PyObject* margin_ranking_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -374,11 +374,11 @@ constexpr Param kMaxPool1dSpecParams[] = {
 const Spec kMaxPool1dSpec{"max_pool1d", "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool1dSpecParams};
 
 PyObject* max_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool1d", [&]() -> PyObject* {
     const Spec& spec = kMaxPool1dSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_dims(spec, a, 4, Dims{1}), to_bool(spec, a, 5, false)));
+    return kept(wrap(ops::max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_dims(spec, a, 4, Dims{1}), to_bool(spec, a, 5, false))), spec, a);
   });
 }
 PyObject* max_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -399,11 +399,11 @@ constexpr const char* kMaxPool1dWithIndicesResultFields[] = {"out", "indices"};
 const ResultType kMaxPool1dWithIndicesResult{"max_pool1d_with_indices", kMaxPool1dWithIndicesResultFields};
 
 PyObject* max_pool1d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool1d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kMaxPool1dWithIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMaxPool1dWithIndicesResult, ops::max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap_named(kMaxPool1dWithIndicesResult, ops::max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* max_pool1d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -422,11 +422,11 @@ constexpr Param kMaxPool2dSpecParams[] = {
 const Spec kMaxPool2dSpec{"max_pool2d", "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool2dSpecParams};
 
 PyObject* max_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool2d", [&]() -> PyObject* {
     const Spec& spec = kMaxPool2dSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1}), to_bool(spec, a, 5, false)));
+    return kept(wrap(ops::max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1}), to_bool(spec, a, 5, false))), spec, a);
   });
 }
 PyObject* max_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -447,11 +447,11 @@ constexpr const char* kMaxPool2dWithIndicesResultFields[] = {"out", "indices"};
 const ResultType kMaxPool2dWithIndicesResult{"max_pool2d_with_indices", kMaxPool2dWithIndicesResultFields};
 
 PyObject* max_pool2d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool2d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kMaxPool2dWithIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMaxPool2dWithIndicesResult, ops::max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap_named(kMaxPool2dWithIndicesResult, ops::max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* max_pool2d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -470,11 +470,11 @@ constexpr Param kMaxPool3dSpecParams[] = {
 const Spec kMaxPool3dSpec{"max_pool3d", "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool3dSpecParams};
 
 PyObject* max_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool3d", [&]() -> PyObject* {
     const Spec& spec = kMaxPool3dSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_dims(spec, a, 4, Dims{1, 1, 1}), to_bool(spec, a, 5, false)));
+    return kept(wrap(ops::max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_dims(spec, a, 4, Dims{1, 1, 1}), to_bool(spec, a, 5, false))), spec, a);
   });
 }
 PyObject* max_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -495,11 +495,11 @@ constexpr const char* kMaxPool3dWithIndicesResultFields[] = {"out", "indices"};
 const ResultType kMaxPool3dWithIndicesResult{"max_pool3d_with_indices", kMaxPool3dWithIndicesResultFields};
 
 PyObject* max_pool3d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_pool3d_with_indices", [&]() -> PyObject* {
     const Spec& spec = kMaxPool3dWithIndicesSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMaxPool3dWithIndicesResult, ops::max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5)));
+    return kept(wrap_named(kMaxPool3dWithIndicesResult, ops::max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
   });
 }
 PyObject* max_pool3d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -566,11 +566,11 @@ constexpr Param kMseLossSpecParams[] = {
 const Spec kMseLossSpec{"mse_loss", "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kMseLossSpecParams};
 
 PyObject* mse_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mse_loss", [&]() -> PyObject* {
     const Spec& spec = kMseLossSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::mse_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean")));
+    return kept(wrap(ops::mse_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
   });
 }
 PyObject* mse_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -639,11 +639,11 @@ constexpr const char* kNativeAttentionResultFields[] = {"out", "logsumexp", "ran
 const ResultType kNativeAttentionResult{"native_attention", kNativeAttentionResultFields};
 
 PyObject* native_attention_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_attention", [&]() -> PyObject* {
     const Spec& spec = kNativeAttentionSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeAttentionResult, ops::native_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4), to_bool(spec, a, 5), to_opt_double(spec, a, 6), to_opt_generator(spec, a, 7)));
+    return kept(wrap_named(kNativeAttentionResult, ops::native_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4), to_bool(spec, a, 5), to_opt_double(spec, a, 6), to_opt_generator(spec, a, 7))), spec, a);
   });
 }
 PyObject* native_attention_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -670,11 +670,11 @@ constexpr const char* kNativeAttentionBackwardResultFields[] = {"grad_query", "g
 const ResultType kNativeAttentionBackwardResult{"native_attention_backward", kNativeAttentionBackwardResultFields};
 
 PyObject* native_attention_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_attention_backward", [&]() -> PyObject* {
     const Spec& spec = kNativeAttentionBackwardSpec;
     Slots<12> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeAttentionBackwardResult, ops::native_attention_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_tensor(spec, a, 6).ref(), to_tensor(spec, a, 7).ref(), to_double(spec, a, 8), to_bool(spec, a, 9), to_opt_double(spec, a, 10), to_bool(spec, a, 11)));
+    return kept(wrap_named(kNativeAttentionBackwardResult, ops::native_attention_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_tensor(spec, a, 6).ref(), to_tensor(spec, a, 7).ref(), to_double(spec, a, 8), to_bool(spec, a, 9), to_opt_double(spec, a, 10), to_bool(spec, a, 11))), spec, a);
   });
 }
 PyObject* native_attention_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -697,11 +697,11 @@ constexpr const char* kNativeBatchNormResultFields[] = {"out", "mu", "rstd"};
 const ResultType kNativeBatchNormResult{"native_batch_norm", kNativeBatchNormResultFields};
 
 PyObject* native_batch_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_batch_norm", [&]() -> PyObject* {
     const Spec& spec = kNativeBatchNormSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeBatchNormResult, ops::native_batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_double(spec, a, 6), to_double(spec, a, 7)));
+    return kept(wrap_named(kNativeBatchNormResult, ops::native_batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_double(spec, a, 6), to_double(spec, a, 7))), spec, a);
   });
 }
 PyObject* native_batch_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -725,11 +725,11 @@ constexpr const char* kNativeBatchNormBackwardResultFields[] = {"grad_input", "g
 const ResultType kNativeBatchNormBackwardResult{"native_batch_norm_backward", kNativeBatchNormBackwardResultFields};
 
 PyObject* native_batch_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_batch_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kNativeBatchNormBackwardSpec;
     Slots<9> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeBatchNormBackwardResult, ops::native_batch_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8)));
+    return kept(wrap_named(kNativeBatchNormBackwardResult, ops::native_batch_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
   });
 }
 PyObject* native_batch_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -749,11 +749,11 @@ constexpr const char* kNativeGroupNormResultFields[] = {"out", "mu", "rstd"};
 const ResultType kNativeGroupNormResult{"native_group_norm", kNativeGroupNormResultFields};
 
 PyObject* native_group_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_group_norm", [&]() -> PyObject* {
     const Spec& spec = kNativeGroupNormSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeGroupNormResult, ops::native_group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4)));
+    return kept(wrap_named(kNativeGroupNormResult, ops::native_group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* native_group_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -777,11 +777,11 @@ constexpr const char* kNativeGroupNormBackwardResultFields[] = {"grad_input", "g
 const ResultType kNativeGroupNormBackwardResult{"native_group_norm_backward", kNativeGroupNormBackwardResultFields};
 
 PyObject* native_group_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_group_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kNativeGroupNormBackwardSpec;
     Slots<9> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeGroupNormBackwardResult, ops::native_group_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8)));
+    return kept(wrap_named(kNativeGroupNormBackwardResult, ops::native_group_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
   });
 }
 PyObject* native_group_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -801,11 +801,11 @@ constexpr const char* kNativeLayerNormResultFields[] = {"out", "mu", "rstd"};
 const ResultType kNativeLayerNormResult{"native_layer_norm", kNativeLayerNormResultFields};
 
 PyObject* native_layer_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_layer_norm", [&]() -> PyObject* {
     const Spec& spec = kNativeLayerNormSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeLayerNormResult, ops::native_layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4)));
+    return kept(wrap_named(kNativeLayerNormResult, ops::native_layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
   });
 }
 PyObject* native_layer_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

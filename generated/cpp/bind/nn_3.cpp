@@ -23,11 +23,11 @@ constexpr const char* kNativeLayerNormBackwardResultFields[] = {"grad_input", "g
 const ResultType kNativeLayerNormBackwardResult{"native_layer_norm_backward", kNativeLayerNormBackwardResultFields};
 
 PyObject* native_layer_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_layer_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kNativeLayerNormBackwardSpec;
     Slots<9> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeLayerNormBackwardResult, ops::native_layer_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8)));
+    return kept(wrap_named(kNativeLayerNormBackwardResult, ops::native_layer_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
   });
 }
 PyObject* native_layer_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -46,11 +46,11 @@ constexpr const char* kNativeRmsNormResultFields[] = {"out", "rstd"};
 const ResultType kNativeRmsNormResult{"native_rms_norm", kNativeRmsNormResultFields};
 
 PyObject* native_rms_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_rms_norm", [&]() -> PyObject* {
     const Spec& spec = kNativeRmsNormSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeRmsNormResult, ops::native_rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3)));
+    return kept(wrap_named(kNativeRmsNormResult, ops::native_rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3))), spec, a);
   });
 }
 PyObject* native_rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -72,11 +72,11 @@ constexpr const char* kNativeRmsNormBackwardResultFields[] = {"grad_input", "gra
 const ResultType kNativeRmsNormBackwardResult{"native_rms_norm_backward", kNativeRmsNormBackwardResultFields};
 
 PyObject* native_rms_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_rms_norm_backward", [&]() -> PyObject* {
     const Spec& spec = kNativeRmsNormBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNativeRmsNormBackwardResult, ops::native_rms_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6)));
+    return kept(wrap_named(kNativeRmsNormBackwardResult, ops::native_rms_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6))), spec, a);
   });
 }
 PyObject* native_rms_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -94,11 +94,11 @@ constexpr Param kNllLossSpecParams[] = {
 const Spec kNllLossSpec{"nll_loss", "nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction=\"mean\") -> Tensor out", kNllLossSpecParams};
 
 PyObject* nll_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nll_loss", [&]() -> PyObject* {
     const Spec& spec = kNllLossSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean")));
+    return kept(wrap(ops::nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean"))), spec, a);
   });
 }
 PyObject* nll_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -118,11 +118,11 @@ constexpr Param kNllLossBackwardSpecParams[] = {
 const Spec kNllLossBackwardSpec{"nll_loss_backward", "nll_loss_backward(Tensor grad, int[] size, Tensor target, Tensor? weight, Tensor total_weight, int ignore_index, str reduction) -> Tensor out", kNllLossBackwardSpecParams};
 
 PyObject* nll_loss_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nll_loss_backward", [&]() -> PyObject* {
     const Spec& spec = kNllLossBackwardSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::nll_loss_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6)));
+    return kept(wrap(ops::nll_loss_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_int(spec, a, 5), to_str(spec, a, 6))), spec, a);
   });
 }
 PyObject* nll_loss_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -142,11 +142,11 @@ constexpr const char* kNllLossForwardResultFields[] = {"out", "total_weight"};
 const ResultType kNllLossForwardResult{"nll_loss_forward", kNllLossForwardResultFields};
 
 PyObject* nll_loss_forward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nll_loss_forward", [&]() -> PyObject* {
     const Spec& spec = kNllLossForwardSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kNllLossForwardResult, ops::nll_loss_forward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4)));
+    return kept(wrap_named(kNllLossForwardResult, ops::nll_loss_forward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4))), spec, a);
   });
 }
 PyObject* nll_loss_forward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -163,11 +163,11 @@ constexpr Param kNormalizeSpecParams[] = {
 const Spec kNormalizeSpec{"normalize", "normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor out", kNormalizeSpecParams};
 
 PyObject* normalize_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("normalize", [&]() -> PyObject* {
     const Spec& spec = kNormalizeSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::normalize(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 2.0), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-12)));
+    return kept(wrap(ops::normalize(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 2.0), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-12))), spec, a);
   });
 }
 PyObject* normalize_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -185,11 +185,11 @@ constexpr Param kPairwiseDistanceSpecParams[] = {
 const Spec kPairwiseDistanceSpec{"pairwise_distance", "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor out", kPairwiseDistanceSpecParams};
 
 PyObject* pairwise_distance_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pairwise_distance", [&]() -> PyObject* {
     const Spec& spec = kPairwiseDistanceSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pairwise_distance(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0), to_double(spec, a, 3, 1e-06), to_bool(spec, a, 4, false)));
+    return kept(wrap(ops::pairwise_distance(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 2.0), to_double(spec, a, 3, 1e-06), to_bool(spec, a, 4, false))), spec, a);
   });
 }
 PyObject* pairwise_distance_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -217,11 +217,11 @@ constexpr Param kPixelShuffleSpecParams[] = {
 const Spec kPixelShuffleSpec{"pixel_shuffle", "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", kPixelShuffleSpecParams};
 
 PyObject* pixel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pixel_shuffle", [&]() -> PyObject* {
     const Spec& spec = kPixelShuffleSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -236,11 +236,11 @@ constexpr Param kPixelUnshuffleSpecParams[] = {
 const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
 
 PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pixel_unshuffle", [&]() -> PyObject* {
     const Spec& spec = kPixelUnshuffleSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -255,11 +255,11 @@ constexpr Param kPlaneGather1dSpecParams[] = {
 const Spec kPlaneGather1dSpec{"plane_gather1d", "plane_gather1d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather1dSpecParams};
 
 PyObject* plane_gather1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_gather1d", [&]() -> PyObject* {
     const Spec& spec = kPlaneGather1dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_gather1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::plane_gather1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* plane_gather1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -274,11 +274,11 @@ constexpr Param kPlaneGather2dSpecParams[] = {
 const Spec kPlaneGather2dSpec{"plane_gather2d", "plane_gather2d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather2dSpecParams};
 
 PyObject* plane_gather2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_gather2d", [&]() -> PyObject* {
     const Spec& spec = kPlaneGather2dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_gather2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::plane_gather2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* plane_gather2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -293,11 +293,11 @@ constexpr Param kPlaneGather3dSpecParams[] = {
 const Spec kPlaneGather3dSpec{"plane_gather3d", "plane_gather3d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather3dSpecParams};
 
 PyObject* plane_gather3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_gather3d", [&]() -> PyObject* {
     const Spec& spec = kPlaneGather3dSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_gather3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::plane_gather3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* plane_gather3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -313,11 +313,11 @@ constexpr Param kPlaneScatter1dSpecParams[] = {
 const Spec kPlaneScatter1dSpec{"plane_scatter1d", "plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter1dSpecParams};
 
 PyObject* plane_scatter1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_scatter1d", [&]() -> PyObject* {
     const Spec& spec = kPlaneScatter1dSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_scatter1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2)));
+    return kept(wrap(ops::plane_scatter1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* plane_scatter1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -333,11 +333,11 @@ constexpr Param kPlaneScatter2dSpecParams[] = {
 const Spec kPlaneScatter2dSpec{"plane_scatter2d", "plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter2dSpecParams};
 
 PyObject* plane_scatter2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_scatter2d", [&]() -> PyObject* {
     const Spec& spec = kPlaneScatter2dSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_scatter2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2)));
+    return kept(wrap(ops::plane_scatter2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* plane_scatter2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -353,11 +353,11 @@ constexpr Param kPlaneScatter3dSpecParams[] = {
 const Spec kPlaneScatter3dSpec{"plane_scatter3d", "plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter3dSpecParams};
 
 PyObject* plane_scatter3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("plane_scatter3d", [&]() -> PyObject* {
     const Spec& spec = kPlaneScatter3dSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::plane_scatter3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2)));
+    return kept(wrap(ops::plane_scatter3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* plane_scatter3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -376,11 +376,11 @@ constexpr Param kPoissonNllLossSpecParams[] = {
 const Spec kPoissonNllLossSpec{"poisson_nll_loss", "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", kPoissonNllLossSpecParams};
 
 PyObject* poisson_nll_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("poisson_nll_loss", [&]() -> PyObject* {
     const Spec& spec = kPoissonNllLossSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::poisson_nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_double(spec, a, 4, 1e-08), to_str(spec, a, 5, "mean")));
+    return kept(wrap(ops::poisson_nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_double(spec, a, 4, 1e-08), to_str(spec, a, 5, "mean"))), spec, a);
   });
 }
 PyObject* poisson_nll_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -395,11 +395,11 @@ constexpr Param kPreluSpecParams[] = {
 const Spec kPreluSpec{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", kPreluSpecParams};
 
 PyObject* prelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("prelu", [&]() -> PyObject* {
     const Spec& spec = kPreluSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::prelu(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::prelu(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* prelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -419,11 +419,11 @@ constexpr Param kRmsNormSpecParams[] = {
 const Spec kRmsNormSpec{"rms_norm", "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out", kRmsNormSpecParams};
 
 PyObject* rms_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rms_norm", [&]() -> PyObject* {
     const Spec& spec = kRmsNormSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3)));
+    return kept(wrap(ops::rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3))), spec, a);
   });
 }
 PyObject* rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -459,11 +459,11 @@ constexpr Param kScaledDotProductAttentionSpecParams[] = {
 const Spec kScaledDotProductAttentionSpec{"scaled_dot_product_attention", "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", kScaledDotProductAttentionSpecParams};
 
 PyObject* scaled_dot_product_attention_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("scaled_dot_product_attention", [&]() -> PyObject* {
     const Spec& spec = kScaledDotProductAttentionSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::scaled_dot_product_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 0.0), to_bool(spec, a, 5, false), to_opt_double(spec, a, 6)));
+    return kept(wrap(ops::scaled_dot_product_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 0.0), to_bool(spec, a, 5, false), to_opt_double(spec, a, 6))), spec, a);
   });
 }
 PyObject* scaled_dot_product_attention_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -480,11 +480,11 @@ constexpr Param kSmoothL1LossSpecParams[] = {
 const Spec kSmoothL1LossSpec{"smooth_l1_loss", "smooth_l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float beta=1.0) -> Tensor out", kSmoothL1LossSpecParams};
 
 PyObject* smooth_l1_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("smooth_l1_loss", [&]() -> PyObject* {
     const Spec& spec = kSmoothL1LossSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::smooth_l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0)));
+    return kept(wrap(ops::smooth_l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0))), spec, a);
   });
 }
 PyObject* smooth_l1_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -500,11 +500,11 @@ constexpr Param kSoftMarginLossSpecParams[] = {
 const Spec kSoftMarginLossSpec{"soft_margin_loss", "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kSoftMarginLossSpecParams};
 
 PyObject* soft_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("soft_margin_loss", [&]() -> PyObject* {
     const Spec& spec = kSoftMarginLossSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::soft_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean")));
+    return kept(wrap(ops::soft_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
   });
 }
 PyObject* soft_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -520,11 +520,11 @@ constexpr Param kSoftmaxSpecParams[] = {
 const Spec kSoftmaxSpec{"softmax", "softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kSoftmaxSpecParams};
 
 PyObject* softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softmax", [&]() -> PyObject* {
     const Spec& spec = kSoftmaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -543,11 +543,11 @@ constexpr Param kSoftmaxBackwardSpecParams[] = {
 const Spec kSoftmaxBackwardSpec{"softmax_backward", "softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kSoftmaxBackwardSpecParams};
 
 PyObject* softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softmax_backward", [&]() -> PyObject* {
     const Spec& spec = kSoftmaxBackwardSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2)));
+    return kept(wrap(ops::softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -562,11 +562,11 @@ constexpr Param kSoftminSpecParams[] = {
 const Spec kSoftminSpec{"softmin", "softmin(Tensor input, int dim) -> Tensor out", kSoftminSpecParams};
 
 PyObject* softmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("softmin", [&]() -> PyObject* {
     const Spec& spec = kSoftminSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::softmin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::softmin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* softmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -587,11 +587,11 @@ constexpr Param kTripletMarginLossSpecParams[] = {
 const Spec kTripletMarginLossSpec{"triplet_margin_loss", "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", kTripletMarginLossSpecParams};
 
 PyObject* triplet_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triplet_margin_loss", [&]() -> PyObject* {
     const Spec& spec = kTripletMarginLossSpec;
     Slots<8> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::triplet_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 1.0), to_double(spec, a, 4, 2.0), to_double(spec, a, 5, 1e-06), to_bool(spec, a, 6, false), to_str(spec, a, 7, "mean")));
+    return kept(wrap(ops::triplet_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 1.0), to_double(spec, a, 4, 2.0), to_double(spec, a, 5, 1e-06), to_bool(spec, a, 6, false), to_str(spec, a, 7, "mean"))), spec, a);
   });
 }
 PyObject* triplet_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -642,11 +642,11 @@ constexpr Param kUpsampleBicubicBackwardSpecParams[] = {
 const Spec kUpsampleBicubicBackwardSpec{"upsample_bicubic_backward", "upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", kUpsampleBicubicBackwardSpecParams};
 
 PyObject* upsample_bicubic_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_bicubic_backward", [&]() -> PyObject* {
     const Spec& spec = kUpsampleBicubicBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_bicubic_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_bicubic_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_bicubic_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -663,11 +663,11 @@ constexpr Param kUpsampleBicubicToSpecParams[] = {
 const Spec kUpsampleBicubicToSpec{"upsample_bicubic_to", "upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", kUpsampleBicubicToSpecParams};
 
 PyObject* upsample_bicubic_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_bicubic_to", [&]() -> PyObject* {
     const Spec& spec = kUpsampleBicubicToSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_bicubic_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_bicubic_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_bicubic_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -698,11 +698,11 @@ constexpr Param kUpsampleLinearBackwardSpecParams[] = {
 const Spec kUpsampleLinearBackwardSpec{"upsample_linear_backward", "upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", kUpsampleLinearBackwardSpecParams};
 
 PyObject* upsample_linear_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_linear_backward", [&]() -> PyObject* {
     const Spec& spec = kUpsampleLinearBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_linear_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_linear_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_linear_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -719,11 +719,11 @@ constexpr Param kUpsampleLinearToSpecParams[] = {
 const Spec kUpsampleLinearToSpec{"upsample_linear_to", "upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", kUpsampleLinearToSpecParams};
 
 PyObject* upsample_linear_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_linear_to", [&]() -> PyObject* {
     const Spec& spec = kUpsampleLinearToSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_linear_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_linear_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_linear_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -754,11 +754,11 @@ constexpr Param kUpsampleNearestBackwardSpecParams[] = {
 const Spec kUpsampleNearestBackwardSpec{"upsample_nearest_backward", "upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out", kUpsampleNearestBackwardSpecParams};
 
 PyObject* upsample_nearest_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_nearest_backward", [&]() -> PyObject* {
     const Spec& spec = kUpsampleNearestBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_nearest_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_nearest_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_nearest_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -775,11 +775,11 @@ constexpr Param kUpsampleNearestToSpecParams[] = {
 const Spec kUpsampleNearestToSpec{"upsample_nearest_to", "upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out", kUpsampleNearestToSpecParams};
 
 PyObject* upsample_nearest_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("upsample_nearest_to", [&]() -> PyObject* {
     const Spec& spec = kUpsampleNearestToSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::upsample_nearest_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::upsample_nearest_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* upsample_nearest_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

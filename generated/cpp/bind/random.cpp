@@ -16,12 +16,12 @@ constexpr Param kBernoulliSpecParams[] = {
 const Spec kBernoulliSpec{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out", kBernoulliSpecParams};
 
 PyObject* bernoulli_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bernoulli", [&]() -> PyObject* {
     const Spec& spec = kBernoulliSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
-    return wrap_leaf(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]);
+    return kept(wrap_leaf(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]), spec, a);
   });
 }
 PyObject* bernoulli_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -81,19 +81,19 @@ constexpr Param kExponentialSpecParams[] = {
 const Spec kExponentialSpec{"exponential", "exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out", kExponentialSpecParams};
 
 PyObject* exponential_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exponential", [&]() -> PyObject* {
     const Spec& spec = kExponentialSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_leaf(ops::exponential(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2)), a[4]);
+    return kept(wrap_leaf(ops::exponential(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2)), a[4]), spec, a);
   });
 }
 PyObject* exponential_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return exponential_call(nullptr, args, nargs, kwnames);
 }
 PyObject* exponential_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exponential", [&]() -> PyObject* {
     Slots<5> a;
     const Spec& spec = kExponentialSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -155,13 +155,13 @@ constexpr Param kMultinomialSpecParams[] = {
 const Spec kMultinomialSpec{"multinomial", "multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out", kMultinomialSpecParams};
 
 PyObject* multinomial_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("multinomial", [&]() -> PyObject* {
     const Spec& spec = kMultinomialSpec;
     Slots<7> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return written_out(spec.op, wrap(ops::multinomial(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_generator(spec, a, 3))), a[4]);
     if (a.given(5)) to_device(spec, a, 5);  // refuses what is not there
-    return wrap_leaf(ops::multinomial(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_generator(spec, a, 3)), a[6]);
+    return kept(wrap_leaf(ops::multinomial(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_generator(spec, a, 3)), a[6]), spec, a);
   });
 }
 PyObject* multinomial_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -184,12 +184,12 @@ constexpr const char* kNativeDropoutResultFields[] = {"out", "mask"};
 const ResultType kNativeDropoutResult{"native_dropout", kNativeDropoutResultFields};
 
 PyObject* native_dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("native_dropout", [&]() -> PyObject* {
     const Spec& spec = kNativeDropoutSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
-    return wrap_named(kNativeDropoutResult, ops::native_dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2)));
+    return kept(wrap_named(kNativeDropoutResult, ops::native_dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2))), spec, a);
   });
 }
 PyObject* native_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -208,19 +208,19 @@ constexpr Param kNormalSpecParams[] = {
 const Spec kNormalSpec{"normal", "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
 
 PyObject* normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("normal", [&]() -> PyObject* {
     const Spec& spec = kNormalSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-    return wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]);
+    return kept(wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
   });
 }
 PyObject* normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return normal_call(nullptr, args, nargs, kwnames);
 }
 PyObject* normal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("normal", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kNormalSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -241,7 +241,7 @@ constexpr Param kRandSpecParams[] = {
 const Spec kRandSpec{"rand", "rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandSpecParams};
 
 PyObject* rand_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rand", [&]() -> PyObject* {
     const Spec& spec = kRandSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -265,13 +265,13 @@ constexpr Param kRandLikeSpecParams[] = {
 const Spec kRandLikeSpec{"rand_like", "rand_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandLikeSpecParams};
 
 PyObject* rand_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("rand_like", [&]() -> PyObject* {
     const Spec& spec = kRandLikeSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::rand_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2))), a[3]);
     if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-    return wrap_leaf(ops::rand_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2)), a[5]);
+    return kept(wrap_leaf(ops::rand_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2)), a[5]), spec, a);
   });
 }
 PyObject* rand_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -302,7 +302,7 @@ constexpr Param kRandintSpecParams[] = {
 const Spec kRandintSpec{"randint", "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandintSpecParams};
 
 PyObject* randint_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("randint", [&]() -> PyObject* {
     Slots<8> a;
     if (const Spec& spec = kRandint1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(5)) return written_out(spec.op, wrap(ops::randint(to_int(spec, a, 0), to_int(spec, a, 1), to_dims(spec, a, 2), to_opt_generator(spec, a, 3), to_opt_dtype(spec, a, 4))), a[5]);
@@ -358,7 +358,7 @@ constexpr Param kRandnSpecParams[] = {
 const Spec kRandnSpec{"randn", "randn(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandnSpecParams};
 
 PyObject* randn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("randn", [&]() -> PyObject* {
     const Spec& spec = kRandnSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -383,13 +383,13 @@ constexpr Param kRandnLikeSpecParams[] = {
 const Spec kRandnLikeSpec{"randn_like", "randn_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandnLikeSpecParams};
 
 PyObject* randn_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("randn_like", [&]() -> PyObject* {
     const Spec& spec = kRandnLikeSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::randn_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2))), a[3]);
     if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-    return wrap_leaf(ops::randn_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2)), a[5]);
+    return kept(wrap_leaf(ops::randn_like(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1), to_opt_dtype(spec, a, 2)), a[5]), spec, a);
   });
 }
 PyObject* randn_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -442,7 +442,7 @@ constexpr Param kRandpermSpecParams[] = {
 const Spec kRandpermSpec{"randperm", "randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandpermSpecParams};
 
 PyObject* randperm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("randperm", [&]() -> PyObject* {
     const Spec& spec = kRandpermSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -466,19 +466,19 @@ constexpr Param kUniformSpecParams[] = {
 const Spec kUniformSpec{"uniform", "uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out", kUniformSpecParams};
 
 PyObject* uniform_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("uniform", [&]() -> PyObject* {
     const Spec& spec = kUniformSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-    return wrap_leaf(ops::uniform(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]);
+    return kept(wrap_leaf(ops::uniform(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
   });
 }
 PyObject* uniform_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return uniform_call(nullptr, args, nargs, kwnames);
 }
 PyObject* uniform_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("uniform", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kUniformSpec;
     parse(spec, a, self, args, nargs, kwnames);

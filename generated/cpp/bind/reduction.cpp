@@ -16,12 +16,12 @@ constexpr Param kAllSpecParams[] = {
 const Spec kAllSpec{"all", "all(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kAllSpecParams};
 
 PyObject* all_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("all", [&]() -> PyObject* {
     const Spec& spec = kAllSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::all(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::all(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::all(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* all_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -41,12 +41,12 @@ constexpr Param kAmaxSpecParams[] = {
 const Spec kAmaxSpec{"amax", "amax(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kAmaxSpecParams};
 
 PyObject* amax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("amax", [&]() -> PyObject* {
     const Spec& spec = kAmaxSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::amax(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::amax(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::amax(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* amax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -66,12 +66,12 @@ constexpr Param kAminSpecParams[] = {
 const Spec kAminSpec{"amin", "amin(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kAminSpecParams};
 
 PyObject* amin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("amin", [&]() -> PyObject* {
     const Spec& spec = kAminSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::amin(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::amin(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::amin(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* amin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -93,12 +93,12 @@ constexpr const char* kAminmaxResultFields[] = {"min", "max"};
 const ResultType kAminmaxResult{"aminmax", kAminmaxResultFields};
 
 PyObject* aminmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("aminmax", [&]() -> PyObject* {
     const Spec& spec = kAminmaxSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap_named(kAminmaxResult, ops::aminmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
-    return wrap_named(kAminmaxResult, ops::aminmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kAminmaxResult, ops::aminmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* aminmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -118,12 +118,12 @@ constexpr Param kAnySpecParams[] = {
 const Spec kAnySpec{"any", "any(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kAnySpecParams};
 
 PyObject* any_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("any", [&]() -> PyObject* {
     const Spec& spec = kAnySpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::any(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::any(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::any(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* any_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -142,11 +142,11 @@ constexpr Param kArgmaxSpecParams[] = {
 const Spec kArgmaxSpec{"argmax", "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", kArgmaxSpecParams};
 
 PyObject* argmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("argmax", [&]() -> PyObject* {
     const Spec& spec = kArgmaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::argmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::argmax(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* argmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -165,11 +165,11 @@ constexpr Param kArgminSpecParams[] = {
 const Spec kArgminSpec{"argmin", "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", kArgminSpecParams};
 
 PyObject* argmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("argmin", [&]() -> PyObject* {
     const Spec& spec = kArgminSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::argmin(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::argmin(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* argmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -187,11 +187,11 @@ constexpr Param kCountNonzeroSpecParams[] = {
 const Spec kCountNonzeroSpec{"count_nonzero", "count_nonzero(Tensor input, int[] dim=()) -> Tensor<i64> out", kCountNonzeroSpecParams};
 
 PyObject* count_nonzero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("count_nonzero", [&]() -> PyObject* {
     const Spec& spec = kCountNonzeroSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::count_nonzero(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{})));
+    return kept(wrap(ops::count_nonzero(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}))), spec, a);
   });
 }
 PyObject* count_nonzero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -214,12 +214,12 @@ constexpr const char* kKthvalueResultFields[] = {"values", "indices"};
 const ResultType kKthvalueResult{"kthvalue", kKthvalueResultFields};
 
 PyObject* kthvalue_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("kthvalue", [&]() -> PyObject* {
     const Spec& spec = kKthvalueSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return written_out(spec.op, wrap_named(kKthvalueResult, ops::kthvalue(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, false))), a[4]);
-    return wrap_named(kKthvalueResult, ops::kthvalue(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, false)));
+    return kept(wrap_named(kKthvalueResult, ops::kthvalue(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* kthvalue_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -239,12 +239,12 @@ constexpr Param kLogsumexpSpecParams[] = {
 const Spec kLogsumexpSpec{"logsumexp", "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor out", kLogsumexpSpecParams};
 
 PyObject* logsumexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logsumexp", [&]() -> PyObject* {
     const Spec& spec = kLogsumexpSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::logsumexp(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::logsumexp(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::logsumexp(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* logsumexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -277,19 +277,19 @@ constexpr const char* kMax1ResultFields[] = {"values", "indices"};
 const ResultType kMax1Result{"max", kMax1ResultFields};
 
 PyObject* max_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kMaxSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(1)) return written_out(spec.op, wrap(ops::max(to_tensor(spec, a, 0).ref())), a[1]);
-      return wrap(ops::max(to_tensor(spec, a, 0).ref()));
+      return kept(wrap(ops::max(to_tensor(spec, a, 0).ref())), spec, a);
     }
     if (const Spec& spec = kMax1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(3)) return written_out(spec.op, wrap_named(kMax1Result, ops::max(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
-      return wrap_named(kMax1Result, ops::max(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+      return kept(wrap_named(kMax1Result, ops::max(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
     }
     if (const Spec& spec = kMax2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) return written_out(spec.op, wrap(ops::max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-      return wrap(ops::max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+      return kept(wrap(ops::max(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
     }
     no_match({&kMaxSpec, &kMax1Spec, &kMax2Spec}, self, args, nargs, kwnames);
   });
@@ -312,11 +312,11 @@ constexpr const char* kMaxDimResultFields[] = {"values", "indices"};
 const ResultType kMaxDimResult{"max_dim", kMaxDimResultFields};
 
 PyObject* max_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("max_dim", [&]() -> PyObject* {
     const Spec& spec = kMaxDimSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMaxDimResult, ops::max_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kMaxDimResult, ops::max_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* max_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -334,12 +334,12 @@ constexpr Param kMeanSpecParams[] = {
 const Spec kMeanSpec{"mean", "mean(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMeanSpecParams};
 
 PyObject* mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mean", [&]() -> PyObject* {
     const Spec& spec = kMeanSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return written_out(spec.op, wrap(ops::mean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), a[4]);
-    return wrap(ops::mean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3)));
+    return kept(wrap(ops::mean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
 PyObject* mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -366,15 +366,15 @@ constexpr const char* kMedian1ResultFields[] = {"values", "indices"};
 const ResultType kMedian1Result{"median", kMedian1ResultFields};
 
 PyObject* median_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("median", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kMedianSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(1)) return written_out(spec.op, wrap(ops::median(to_tensor(spec, a, 0).ref())), a[1]);
-      return wrap(ops::median(to_tensor(spec, a, 0).ref()));
+      return kept(wrap(ops::median(to_tensor(spec, a, 0).ref())), spec, a);
     }
     if (const Spec& spec = kMedian1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(3)) return written_out(spec.op, wrap_named(kMedian1Result, ops::median(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
-      return wrap_named(kMedian1Result, ops::median(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+      return kept(wrap_named(kMedian1Result, ops::median(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
     }
     no_match({&kMedianSpec, &kMedian1Spec}, self, args, nargs, kwnames);
   });
@@ -393,11 +393,11 @@ constexpr Param kMedianAllSpecParams[] = {
 const Spec kMedianAllSpec{"median_all", "median_all(Tensor input) -> Tensor out", kMedianAllSpecParams};
 
 PyObject* median_all_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("median_all", [&]() -> PyObject* {
     const Spec& spec = kMedianAllSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::median_all(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::median_all(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* median_all_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -415,11 +415,11 @@ constexpr const char* kMedianDimResultFields[] = {"values", "indices"};
 const ResultType kMedianDimResult{"median_dim", kMedianDimResultFields};
 
 PyObject* median_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("median_dim", [&]() -> PyObject* {
     const Spec& spec = kMedianDimSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMedianDimResult, ops::median_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kMedianDimResult, ops::median_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* median_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -449,19 +449,19 @@ constexpr const char* kMin1ResultFields[] = {"values", "indices"};
 const ResultType kMin1Result{"min", kMin1ResultFields};
 
 PyObject* min_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("min", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kMinSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(1)) return written_out(spec.op, wrap(ops::min(to_tensor(spec, a, 0).ref())), a[1]);
-      return wrap(ops::min(to_tensor(spec, a, 0).ref()));
+      return kept(wrap(ops::min(to_tensor(spec, a, 0).ref())), spec, a);
     }
     if (const Spec& spec = kMin1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(3)) return written_out(spec.op, wrap_named(kMin1Result, ops::min(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
-      return wrap_named(kMin1Result, ops::min(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+      return kept(wrap_named(kMin1Result, ops::min(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
     }
     if (const Spec& spec = kMin2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) return written_out(spec.op, wrap(ops::min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-      return wrap(ops::min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+      return kept(wrap(ops::min(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
     }
     no_match({&kMinSpec, &kMin1Spec, &kMin2Spec}, self, args, nargs, kwnames);
   });
@@ -484,11 +484,11 @@ constexpr const char* kMinDimResultFields[] = {"values", "indices"};
 const ResultType kMinDimResult{"min_dim", kMinDimResultFields};
 
 PyObject* min_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("min_dim", [&]() -> PyObject* {
     const Spec& spec = kMinDimSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kMinDimResult, ops::min_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kMinDimResult, ops::min_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* min_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -507,12 +507,12 @@ constexpr const char* kModeResultFields[] = {"values", "indices"};
 const ResultType kModeResult{"mode", kModeResultFields};
 
 PyObject* mode_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("mode", [&]() -> PyObject* {
     const Spec& spec = kModeSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap_named(kModeResult, ops::mode(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false))), a[3]);
-    return wrap_named(kModeResult, ops::mode(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false)));
+    return kept(wrap_named(kModeResult, ops::mode(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* mode_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -532,12 +532,12 @@ constexpr Param kNanmeanSpecParams[] = {
 const Spec kNanmeanSpec{"nanmean", "nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kNanmeanSpecParams};
 
 PyObject* nanmean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nanmean", [&]() -> PyObject* {
     const Spec& spec = kNanmeanSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::nanmean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), a[3]);
-    return wrap(ops::nanmean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false)));
+    return kept(wrap(ops::nanmean(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
   });
 }
 PyObject* nanmean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -555,12 +555,12 @@ constexpr Param kNanmedianSpecParams[] = {
 const Spec kNanmedianSpec{"nanmedian", "nanmedian(Tensor input) -> Tensor out", kNanmedianSpecParams};
 
 PyObject* nanmedian_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nanmedian", [&]() -> PyObject* {
     const Spec& spec = kNanmedianSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), a[1]);
-    return wrap(ops::nanmedian(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* nanmedian_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -580,11 +580,11 @@ constexpr Param kNansumSpecParams[] = {
 const Spec kNansumSpec{"nansum", "nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kNansumSpecParams};
 
 PyObject* nansum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("nansum", [&]() -> PyObject* {
     const Spec& spec = kNansumSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::nansum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3)));
+    return kept(wrap(ops::nansum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
 PyObject* nansum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -624,11 +624,11 @@ constexpr Param kProdSpecParams[] = {
 const Spec kProdSpec{"prod", "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kProdSpecParams};
 
 PyObject* prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("prod", [&]() -> PyObject* {
     const Spec& spec = kProdSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::prod(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3)));
+    return kept(wrap(ops::prod(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
 PyObject* prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -685,19 +685,19 @@ constexpr Param kStd2SpecParams[] = {
 const Spec kStd2Spec{"std", "std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out", kStd2SpecParams};
 
 PyObject* std_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("std", [&]() -> PyObject* {
     Slots<5> a;
     if (const Spec& spec = kStdSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) return written_out(spec.op, wrap(ops::std(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), a[2]);
-      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return kept(wrap(ops::std(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), spec, a);
     }
     if (const Spec& spec = kStd1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(4)) return written_out(spec.op, wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), a[4]);
-      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kStd2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(4)) return written_out(spec.op, wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), a[4]);
-      return wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::std(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     no_match({&kStdSpec, &kStd1Spec, &kStd2Spec}, self, args, nargs, kwnames);
   });
@@ -737,16 +737,16 @@ constexpr const char* kStdMean2ResultFields[] = {"std", "mean"};
 const ResultType kStdMean2Result{"std_mean", kStdMean2ResultFields};
 
 PyObject* std_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("std_mean", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kStdMeanSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kStdMeanResult, ops::std_mean(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return kept(wrap_named(kStdMeanResult, ops::std_mean(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), spec, a);
     }
     if (const Spec& spec = kStdMean1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kStdMean1Result, ops::std_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return kept(wrap_named(kStdMean1Result, ops::std_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kStdMean2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kStdMean2Result, ops::std_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap_named(kStdMean2Result, ops::std_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     no_match({&kStdMeanSpec, &kStdMean1Spec, &kStdMean2Spec}, self, args, nargs, kwnames);
   });
@@ -765,11 +765,11 @@ constexpr Param kStdOverSpecParams[] = {
 const Spec kStdOverSpec{"std_over", "std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", kStdOverSpecParams};
 
 PyObject* std_over_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("std_over", [&]() -> PyObject* {
     const Spec& spec = kStdOverSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::std_over(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::std_over(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* std_over_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -786,11 +786,11 @@ constexpr Param kSumSpecParams[] = {
 const Spec kSumSpec{"sum", "sum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kSumSpecParams};
 
 PyObject* sum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sum", [&]() -> PyObject* {
     const Spec& spec = kSumSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::sum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3)));
+    return kept(wrap(ops::sum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
 PyObject* sum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -808,11 +808,11 @@ constexpr Param kSumToSpecParams[] = {
 const Spec kSumToSpec{"sum_to", "sum_to(Tensor input, int[] size) -> Tensor out", kSumToSpecParams};
 
 PyObject* sum_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sum_to", [&]() -> PyObject* {
     const Spec& spec = kSumToSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::sum_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::sum_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* sum_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -844,19 +844,19 @@ constexpr Param kVar2SpecParams[] = {
 const Spec kVar2Spec{"var", "var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out", kVar2SpecParams};
 
 PyObject* var_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var", [&]() -> PyObject* {
     Slots<5> a;
     if (const Spec& spec = kVarSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(2)) return written_out(spec.op, wrap(ops::var(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), a[2]);
-      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return kept(wrap(ops::var(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), spec, a);
     }
     if (const Spec& spec = kVar1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(4)) return written_out(spec.op, wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), a[4]);
-      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kVar2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       if (a.given(4)) return written_out(spec.op, wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), a[4]);
-      return wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap(ops::var(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     no_match({&kVarSpec, &kVar1Spec, &kVar2Spec}, self, args, nargs, kwnames);
   });
@@ -896,16 +896,16 @@ constexpr const char* kVarMean2ResultFields[] = {"var", "mean"};
 const ResultType kVarMean2Result{"var_mean", kVarMean2ResultFields};
 
 PyObject* var_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var_mean", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kVarMeanSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kVarMeanResult, ops::var_mean(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1)));
+      return kept(wrap_named(kVarMeanResult, ops::var_mean(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), spec, a);
     }
     if (const Spec& spec = kVarMean1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kVarMean1Result, ops::var_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false)));
+      return kept(wrap_named(kVarMean1Result, ops::var_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(1)), to_bool(spec, a, 3, false))), spec, a);
     }
     if (const Spec& spec = kVarMean2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap_named(kVarMean2Result, ops::var_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false)));
+      return kept(wrap_named(kVarMean2Result, ops::var_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
     }
     no_match({&kVarMeanSpec, &kVarMean1Spec, &kVarMean2Spec}, self, args, nargs, kwnames);
   });
@@ -923,11 +923,11 @@ constexpr Param kVarMeanMeanSpecParams[] = {
 const Spec kVarMeanMeanSpec{"var_mean_mean", "var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out", kVarMeanMeanSpecParams};
 
 PyObject* var_mean_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var_mean_mean", [&]() -> PyObject* {
     const Spec& spec = kVarMeanMeanSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::var_mean_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2)));
+    return kept(wrap(ops::var_mean_mean(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_bool(spec, a, 2))), spec, a);
   });
 }
 PyObject* var_mean_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -944,11 +944,11 @@ constexpr Param kVarOverSpecParams[] = {
 const Spec kVarOverSpec{"var_over", "var_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", kVarOverSpecParams};
 
 PyObject* var_over_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("var_over", [&]() -> PyObject* {
     const Spec& spec = kVarOverSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::var_over(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3)));
+    return kept(wrap(ops::var_over(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3))), spec, a);
   });
 }
 PyObject* var_over_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -966,11 +966,11 @@ constexpr Param kVectorNormSpecParams[] = {
 const Spec kVectorNormSpec{"vector_norm", "vector_norm(Tensor input, Scalar ord=2, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kVectorNormSpecParams};
 
 PyObject* vector_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("vector_norm", [&]() -> PyObject* {
     const Spec& spec = kVectorNormSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::vector_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1, Scalar(2)), to_dims(spec, a, 2, Dims{}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4)));
+    return kept(wrap(ops::vector_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1, Scalar(2)), to_dims(spec, a, 2, Dims{}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
   });
 }
 PyObject* vector_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -3,7 +3,8 @@
 #include "python/args.h"
 
 namespace tp::python {
-void register_binary(Registry& r);
+void register_binary_1(Registry& r);
+void register_binary_2(Registry& r);
 void register_comparison(Registry& r);
 void register_composite_1(Registry& r);
 void register_composite_2(Registry& r);
@@ -26,10 +27,12 @@ void register_sort(Registry& r);
 void register_ternary(Registry& r);
 void register_unary_1(Registry& r);
 void register_unary_2(Registry& r);
+void register_unary_3(Registry& r);
 void register_view(Registry& r);
 
 void register_all(Registry& r) {
-  register_binary(r);
+  register_binary_1(r);
+  register_binary_2(r);
   register_comparison(r);
   register_composite_1(r);
   register_composite_2(r);
@@ -52,6 +55,7 @@ void register_all(Registry& r) {
   register_ternary(r);
   register_unary_1(r);
   register_unary_2(r);
+  register_unary_3(r);
   register_view(r);
 }
 

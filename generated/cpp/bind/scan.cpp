@@ -17,12 +17,12 @@ constexpr const char* kCummaxResultFields[] = {"values", "indices"};
 const ResultType kCummaxResult{"cummax", kCummaxResultFields};
 
 PyObject* cummax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cummax", [&]() -> PyObject* {
     const Spec& spec = kCummaxSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap_named(kCummaxResult, ops::cummax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
-    return wrap_named(kCummaxResult, ops::cummax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap_named(kCummaxResult, ops::cummax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* cummax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -43,12 +43,12 @@ constexpr const char* kCumminResultFields[] = {"values", "indices"};
 const ResultType kCumminResult{"cummin", kCumminResultFields};
 
 PyObject* cummin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cummin", [&]() -> PyObject* {
     const Spec& spec = kCumminSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap_named(kCumminResult, ops::cummin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
-    return wrap_named(kCumminResult, ops::cummin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap_named(kCumminResult, ops::cummin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* cummin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -68,12 +68,12 @@ constexpr Param kCumprodSpecParams[] = {
 const Spec kCumprodSpec{"cumprod", "cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kCumprodSpecParams};
 
 PyObject* cumprod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumprod", [&]() -> PyObject* {
     const Spec& spec = kCumprodSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), a[3]);
-    return wrap(ops::cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* cumprod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -83,7 +83,7 @@ PyObject* cumprod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return cumprod_call(self, args, nargs, kwnames);
 }
 PyObject* cumprod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumprod", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kCumprodSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -103,12 +103,12 @@ constexpr Param kCumsumSpecParams[] = {
 const Spec kCumsumSpec{"cumsum", "cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kCumsumSpecParams};
 
 PyObject* cumsum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumsum", [&]() -> PyObject* {
     const Spec& spec = kCumsumSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return written_out(spec.op, wrap(ops::cumsum(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), a[3]);
-    return wrap(ops::cumsum(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2)));
+    return kept(wrap(ops::cumsum(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* cumsum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -118,7 +118,7 @@ PyObject* cumsum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return cumsum_call(self, args, nargs, kwnames);
 }
 PyObject* cumsum_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cumsum", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kCumsumSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -137,12 +137,12 @@ constexpr Param kLogcumsumexpSpecParams[] = {
 const Spec kLogcumsumexpSpec{"logcumsumexp", "logcumsumexp(Tensor input, int dim) -> Tensor out", kLogcumsumexpSpecParams};
 
 PyObject* logcumsumexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("logcumsumexp", [&]() -> PyObject* {
     const Spec& spec = kLogcumsumexpSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::logcumsumexp(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
-    return wrap(ops::logcumsumexp(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::logcumsumexp(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* logcumsumexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -36,12 +36,12 @@ constexpr Param kCatSpecParams[] = {
 const Spec kCatSpec{"cat", "cat(Tensor[] tensors, int dim=0) -> Tensor out", kCatSpecParams};
 
 PyObject* cat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cat", [&]() -> PyObject* {
     const Spec& spec = kCatSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::cat(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0)))), a[2]);
-    return wrap(ops::cat(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::cat(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* cat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -71,12 +71,12 @@ constexpr Param kComplexSpecParams[] = {
 const Spec kComplexSpec{"complex", "complex(Tensor real, Tensor imag) -> Tensor out", kComplexSpecParams};
 
 PyObject* complex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("complex", [&]() -> PyObject* {
     const Spec& spec = kComplexSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::complex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::complex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::complex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* complex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -92,11 +92,11 @@ constexpr Param kConstantPadNdSpecParams[] = {
 const Spec kConstantPadNdSpec{"constant_pad_nd", "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor out", kConstantPadNdSpecParams};
 
 PyObject* constant_pad_nd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("constant_pad_nd", [&]() -> PyObject* {
     const Spec& spec = kConstantPadNdSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::constant_pad_nd(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(0))));
+    return kept(wrap(ops::constant_pad_nd(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_scalar(spec, a, 2, Scalar(0)))), spec, a);
   });
 }
 PyObject* constant_pad_nd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -167,11 +167,11 @@ constexpr Param kFlipSpecParams[] = {
 const Spec kFlipSpec{"flip", "flip(Tensor input, int[] dims) -> Tensor out", kFlipSpecParams};
 
 PyObject* flip_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("flip", [&]() -> PyObject* {
     const Spec& spec = kFlipSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::flip(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::flip(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* flip_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -234,11 +234,11 @@ constexpr Param kPadSpecParams[] = {
 const Spec kPadSpec{"pad", "pad(Tensor input, int[] pad, str mode=\"constant\", float? value=None) -> Tensor out", kPadSpecParams};
 
 PyObject* pad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pad", [&]() -> PyObject* {
     const Spec& spec = kPadSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pad(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_str(spec, a, 2, "constant"), to_opt_double(spec, a, 3)));
+    return kept(wrap(ops::pad(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_str(spec, a, 2, "constant"), to_opt_double(spec, a, 3))), spec, a);
   });
 }
 PyObject* pad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -254,11 +254,11 @@ constexpr Param kPadByIndexSpecParams[] = {
 const Spec kPadByIndexSpec{"pad_by_index", "pad_by_index(Tensor input, int[] pad, str mode) -> Tensor out", kPadByIndexSpecParams};
 
 PyObject* pad_by_index_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pad_by_index", [&]() -> PyObject* {
     const Spec& spec = kPadByIndexSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pad_by_index(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_str(spec, a, 2)));
+    return kept(wrap(ops::pad_by_index(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_str(spec, a, 2))), spec, a);
   });
 }
 PyObject* pad_by_index_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -275,11 +275,11 @@ constexpr Param kPadByIndexBackwardSpecParams[] = {
 const Spec kPadByIndexBackwardSpec{"pad_by_index_backward", "pad_by_index_backward(Tensor grad, int[] size, int[] pad, str mode) -> Tensor slope", kPadByIndexBackwardSpecParams};
 
 PyObject* pad_by_index_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("pad_by_index_backward", [&]() -> PyObject* {
     const Spec& spec = kPadByIndexBackwardSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::pad_by_index_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_str(spec, a, 3)));
+    return kept(wrap(ops::pad_by_index_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_str(spec, a, 3))), spec, a);
   });
 }
 PyObject* pad_by_index_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -295,12 +295,12 @@ constexpr Param kPolarSpecParams[] = {
 const Spec kPolarSpec{"polar", "polar(Tensor abs, Tensor angle) -> Tensor out", kPolarSpecParams};
 
 PyObject* polar_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("polar", [&]() -> PyObject* {
     const Spec& spec = kPolarSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::polar(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return wrap(ops::polar(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref()));
+    return kept(wrap(ops::polar(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
 PyObject* polar_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -315,11 +315,11 @@ constexpr Param kRepeatSpecParams[] = {
 const Spec kRepeatSpec{"repeat", "repeat(Tensor input, int[] repeats) -> Tensor out", kRepeatSpecParams};
 
 PyObject* repeat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("repeat", [&]() -> PyObject* {
     const Spec& spec = kRepeatSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::repeat(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::repeat(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* repeat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -361,11 +361,11 @@ constexpr Param kRollSpecParams[] = {
 const Spec kRollSpec{"roll", "roll(Tensor input, int[] shifts, int[] dims=()) -> Tensor out", kRollSpecParams};
 
 PyObject* roll_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("roll", [&]() -> PyObject* {
     const Spec& spec = kRollSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::roll(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2, Dims{})));
+    return kept(wrap(ops::roll(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2, Dims{}))), spec, a);
   });
 }
 PyObject* roll_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -384,12 +384,12 @@ constexpr Param kStackSpecParams[] = {
 const Spec kStackSpec{"stack", "stack(Tensor[] tensors, int dim=0) -> Tensor out", kStackSpecParams};
 
 PyObject* stack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("stack", [&]() -> PyObject* {
     const Spec& spec = kStackSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::stack(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0)))), a[2]);
-    return wrap(ops::stack(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::stack(to_tensor_list(spec, a, 0), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* stack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -420,12 +420,12 @@ constexpr Param kTrilSpecParams[] = {
 const Spec kTrilSpec{"tril", "tril(Tensor input, int diagonal=0) -> Tensor out", kTrilSpecParams};
 
 PyObject* tril_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tril", [&]() -> PyObject* {
     const Spec& spec = kTrilSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::tril(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), a[2]);
-    return wrap(ops::tril(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::tril(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* tril_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -435,7 +435,7 @@ PyObject* tril_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return tril_call(self, args, nargs, kwnames);
 }
 PyObject* tril_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tril", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kTrilSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -454,12 +454,12 @@ constexpr Param kTriuSpecParams[] = {
 const Spec kTriuSpec{"triu", "triu(Tensor input, int diagonal=0) -> Tensor out", kTriuSpecParams};
 
 PyObject* triu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triu", [&]() -> PyObject* {
     const Spec& spec = kTriuSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(2)) return written_out(spec.op, wrap(ops::triu(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), a[2]);
-    return wrap(ops::triu(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::triu(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* triu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -469,7 +469,7 @@ PyObject* triu_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return triu_call(self, args, nargs, kwnames);
 }
 PyObject* triu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("triu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kTriuSpec;
     parse(spec, a, self, args, nargs, kwnames);

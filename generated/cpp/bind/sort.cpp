@@ -16,11 +16,11 @@ constexpr Param kArgsortSpecParams[] = {
 const Spec kArgsortSpec{"argsort", "argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor<i64> out", kArgsortSpecParams};
 
 PyObject* argsort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("argsort", [&]() -> PyObject* {
     const Spec& spec = kArgsortSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::argsort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false)));
+    return kept(wrap(ops::argsort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* argsort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -77,12 +77,12 @@ constexpr Param kMsortSpecParams[] = {
 const Spec kMsortSpec{"msort", "msort(Tensor input) -> Tensor out", kMsortSpecParams};
 
 PyObject* msort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("msort", [&]() -> PyObject* {
     const Spec& spec = kMsortSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return written_out(spec.op, wrap(ops::msort(to_tensor(spec, a, 0).ref())), a[1]);
-    return wrap(ops::msort(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::msort(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* msort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -145,12 +145,12 @@ constexpr const char* kSortResultFields[] = {"values", "indices"};
 const ResultType kSortResult{"sort", kSortResultFields};
 
 PyObject* sort_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("sort", [&]() -> PyObject* {
     const Spec& spec = kSortSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return written_out(spec.op, wrap_named(kSortResult, ops::sort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false))), a[4]);
-    return wrap_named(kSortResult, ops::sort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false)));
+    return kept(wrap_named(kSortResult, ops::sort(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(-1)), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false))), spec, a);
   });
 }
 PyObject* sort_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -174,12 +174,12 @@ constexpr const char* kTopkResultFields[] = {"values", "indices"};
 const ResultType kTopkResult{"topk", kTopkResultFields};
 
 PyObject* topk_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("topk", [&]() -> PyObject* {
     const Spec& spec = kTopkSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(5)) return written_out(spec.op, wrap_named(kTopkResult, ops::topk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, true), to_bool(spec, a, 4, true))), a[5]);
-    return wrap_named(kTopkResult, ops::topk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, true), to_bool(spec, a, 4, true)));
+    return kept(wrap_named(kTopkResult, ops::topk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_bool(spec, a, 3, true), to_bool(spec, a, 4, true))), spec, a);
   });
 }
 PyObject* topk_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -235,11 +235,11 @@ constexpr const char* kUniqueConsecutiveFlatResultFields[] = {"values", "inverse
 const ResultType kUniqueConsecutiveFlatResult{"unique_consecutive_flat", kUniqueConsecutiveFlatResultFields};
 
 PyObject* unique_consecutive_flat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unique_consecutive_flat", [&]() -> PyObject* {
     const Spec& spec = kUniqueConsecutiveFlatSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kUniqueConsecutiveFlatResult, ops::unique_consecutive_flat(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kUniqueConsecutiveFlatResult, ops::unique_consecutive_flat(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* unique_consecutive_flat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -255,11 +255,11 @@ constexpr const char* kUniqueFlatResultFields[] = {"values", "inverse", "counts"
 const ResultType kUniqueFlatResult{"unique_flat", kUniqueFlatResultFields};
 
 PyObject* unique_flat_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unique_flat", [&]() -> PyObject* {
     const Spec& spec = kUniqueFlatSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap_named(kUniqueFlatResult, ops::unique_flat(to_tensor(spec, a, 0).ref()));
+    return kept(wrap_named(kUniqueFlatResult, ops::unique_flat(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* unique_flat_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

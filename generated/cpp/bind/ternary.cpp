@@ -17,12 +17,12 @@ constexpr Param kAddcdivSpecParams[] = {
 const Spec kAddcdivSpec{"addcdiv", "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor out", kAddcdivSpecParams};
 
 PyObject* addcdiv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addcdiv", [&]() -> PyObject* {
     const Spec& spec = kAddcdivSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return wrap(ops::addcdiv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_tensor(spec, a, 4)));
-    return wrap(ops::addcdiv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1))));
+    return kept(wrap(ops::addcdiv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)))), spec, a);
   });
 }
 PyObject* addcdiv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -32,7 +32,7 @@ PyObject* addcdiv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return addcdiv_call(self, args, nargs, kwnames);
 }
 PyObject* addcdiv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addcdiv", [&]() -> PyObject* {
     Slots<5> a;
     const Spec& spec = kAddcdivSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -53,12 +53,12 @@ constexpr Param kAddcmulSpecParams[] = {
 const Spec kAddcmulSpec{"addcmul", "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor out", kAddcmulSpecParams};
 
 PyObject* addcmul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addcmul", [&]() -> PyObject* {
     const Spec& spec = kAddcmulSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) return wrap(ops::addcmul_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)), to_tensor(spec, a, 4)));
-    return wrap(ops::addcmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1))));
+    return kept(wrap(ops::addcmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3, Scalar(1)))), spec, a);
   });
 }
 PyObject* addcmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -68,7 +68,7 @@ PyObject* addcmul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return addcmul_call(self, args, nargs, kwnames);
 }
 PyObject* addcmul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("addcmul", [&]() -> PyObject* {
     Slots<5> a;
     const Spec& spec = kAddcmulSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -87,11 +87,11 @@ constexpr Param kBceLogitsWeightedSpecParams[] = {
 const Spec kBceLogitsWeightedSpec{"bce_logits_weighted", "bce_logits_weighted(Tensor input, Tensor target, Tensor pos_weight) -> Tensor out", kBceLogitsWeightedSpecParams};
 
 PyObject* bce_logits_weighted_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("bce_logits_weighted", [&]() -> PyObject* {
     const Spec& spec = kBceLogitsWeightedSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::bce_logits_weighted(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::bce_logits_weighted(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* bce_logits_weighted_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -107,11 +107,11 @@ constexpr Param kClampBetweenSpecParams[] = {
 const Spec kClampBetweenSpec{"clamp_between", "clamp_between(Tensor input, Tensor min, Tensor max) -> Tensor out", kClampBetweenSpecParams};
 
 PyObject* clamp_between_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("clamp_between", [&]() -> PyObject* {
     const Spec& spec = kClampBetweenSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::clamp_between(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::clamp_between(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* clamp_between_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -128,12 +128,12 @@ constexpr Param kLerpSpecParams[] = {
 const Spec kLerpSpec{"lerp", "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor out", kLerpSpecParams};
 
 PyObject* lerp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lerp", [&]() -> PyObject* {
     const Spec& spec = kLerpSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::lerp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3)));
-    return wrap(ops::lerp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::lerp(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* lerp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -143,7 +143,7 @@ PyObject* lerp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return lerp_call(self, args, nargs, kwnames);
 }
 PyObject* lerp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("lerp", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kLerpSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -162,11 +162,11 @@ constexpr Param kMaskedFillSpecParams[] = {
 const Spec kMaskedFillSpec{"masked_fill", "masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor out", kMaskedFillSpecParams};
 
 PyObject* masked_fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_fill", [&]() -> PyObject* {
     const Spec& spec = kMaskedFillSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::masked_fill(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::masked_fill(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* masked_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -176,7 +176,7 @@ PyObject* masked_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return masked_fill_call(self, args, nargs, kwnames);
 }
 PyObject* masked_fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("masked_fill", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kMaskedFillSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -196,12 +196,12 @@ constexpr Param kWhereSpecParams[] = {
 const Spec kWhereSpec{"where", "where(Tensor condition, Tensor input, Tensor other) -> Tensor out", kWhereSpecParams};
 
 PyObject* where_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("where", [&]() -> PyObject* {
     const Spec& spec = kWhereSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(3)) return wrap(ops::where_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3)));
-    return wrap(ops::where(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref()));
+    return kept(wrap(ops::where(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
   });
 }
 PyObject* where_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -14,12 +14,12 @@ constexpr Param kAbsSpecParams[] = {
 const Spec kAbsSpec{"abs", "abs(Tensor input) -> Tensor out", kAbsSpecParams};
 
 PyObject* abs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     const Spec& spec = kAbsSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::abs_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::abs(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::abs(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* abs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -29,7 +29,7 @@ PyObject* abs_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return abs_call(self, args, nargs, kwnames);
 }
 PyObject* abs_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("abs", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAbsSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -50,12 +50,12 @@ constexpr Param kAcosSpecParams[] = {
 const Spec kAcosSpec{"acos", "acos(Tensor input) -> Tensor out", kAcosSpecParams};
 
 PyObject* acos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     const Spec& spec = kAcosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -65,7 +65,7 @@ PyObject* acos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return acos_call(self, args, nargs, kwnames);
 }
 PyObject* acos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -86,12 +86,12 @@ constexpr Param kAcoshSpecParams[] = {
 const Spec kAcoshSpec{"acosh", "acosh(Tensor input) -> Tensor out", kAcoshSpecParams};
 
 PyObject* acosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     const Spec& spec = kAcoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::acosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::acosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::acosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* acosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -101,7 +101,7 @@ PyObject* acosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return acosh_call(self, args, nargs, kwnames);
 }
 PyObject* acosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("acosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAcoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -114,6 +114,42 @@ PyObject* acosh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return call_inplace_method("acosh_", acosh_inplace, args, nargs, kwnames);
 }
 
+// airy_ai
+constexpr Param kAiryAiSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kAiryAiSpec{"airy_ai", "airy_ai(Tensor input) -> Tensor out", kAiryAiSpecParams};
+
+PyObject* airy_ai_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("airy_ai", [&]() -> PyObject* {
+    const Spec& spec = kAiryAiSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::airy_ai(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* airy_ai_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return airy_ai_call(nullptr, args, nargs, kwnames);
+}
+
+// airy_ai_prime
+constexpr Param kAiryAiPrimeSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kAiryAiPrimeSpec{"airy_ai_prime", "airy_ai_prime(Tensor input) -> Tensor out", kAiryAiPrimeSpecParams};
+
+PyObject* airy_ai_prime_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("airy_ai_prime", [&]() -> PyObject* {
+    const Spec& spec = kAiryAiPrimeSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::airy_ai_prime(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* airy_ai_prime_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return airy_ai_prime_call(nullptr, args, nargs, kwnames);
+}
+
 // angle
 constexpr Param kAngleSpecParams[] = {
     {"input", Kind::Tensor},
@@ -122,12 +158,12 @@ constexpr Param kAngleSpecParams[] = {
 const Spec kAngleSpec{"angle", "angle(Tensor input) -> Tensor out", kAngleSpecParams};
 
 PyObject* angle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("angle", [&]() -> PyObject* {
     const Spec& spec = kAngleSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::angle_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::angle(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::angle(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* angle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -145,12 +181,12 @@ constexpr Param kAsinSpecParams[] = {
 const Spec kAsinSpec{"asin", "asin(Tensor input) -> Tensor out", kAsinSpecParams};
 
 PyObject* asin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     const Spec& spec = kAsinSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asin(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asin(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -160,7 +196,7 @@ PyObject* asin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return asin_call(self, args, nargs, kwnames);
 }
 PyObject* asin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asin", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -181,12 +217,12 @@ constexpr Param kAsinhSpecParams[] = {
 const Spec kAsinhSpec{"asinh", "asinh(Tensor input) -> Tensor out", kAsinhSpecParams};
 
 PyObject* asinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     const Spec& spec = kAsinhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::asinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::asinh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::asinh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* asinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -196,7 +232,7 @@ PyObject* asinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return asinh_call(self, args, nargs, kwnames);
 }
 PyObject* asinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("asinh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAsinhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -217,12 +253,12 @@ constexpr Param kAtanSpecParams[] = {
 const Spec kAtanSpec{"atan", "atan(Tensor input) -> Tensor out", kAtanSpecParams};
 
 PyObject* atan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     const Spec& spec = kAtanSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atan(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atan(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -232,7 +268,7 @@ PyObject* atan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return atan_call(self, args, nargs, kwnames);
 }
 PyObject* atan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atan", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -253,12 +289,12 @@ constexpr Param kAtanhSpecParams[] = {
 const Spec kAtanhSpec{"atanh", "atanh(Tensor input) -> Tensor out", kAtanhSpecParams};
 
 PyObject* atanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     const Spec& spec = kAtanhSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::atanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::atanh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::atanh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* atanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -268,7 +304,7 @@ PyObject* atanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return atanh_call(self, args, nargs, kwnames);
 }
 PyObject* atanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("atanh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kAtanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -281,6 +317,78 @@ PyObject* atanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return call_inplace_method("atanh_", atanh_inplace, args, nargs, kwnames);
 }
 
+// bessel_j0
+constexpr Param kBesselJ0SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselJ0Spec{"bessel_j0", "bessel_j0(Tensor input) -> Tensor out", kBesselJ0SpecParams};
+
+PyObject* bessel_j0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bessel_j0", [&]() -> PyObject* {
+    const Spec& spec = kBesselJ0Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::bessel_j0(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* bessel_j0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_j0_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_j1
+constexpr Param kBesselJ1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselJ1Spec{"bessel_j1", "bessel_j1(Tensor input) -> Tensor out", kBesselJ1SpecParams};
+
+PyObject* bessel_j1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bessel_j1", [&]() -> PyObject* {
+    const Spec& spec = kBesselJ1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::bessel_j1(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* bessel_j1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_j1_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_y0
+constexpr Param kBesselY0SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselY0Spec{"bessel_y0", "bessel_y0(Tensor input) -> Tensor out", kBesselY0SpecParams};
+
+PyObject* bessel_y0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bessel_y0", [&]() -> PyObject* {
+    const Spec& spec = kBesselY0Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::bessel_y0(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* bessel_y0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_y0_call(nullptr, args, nargs, kwnames);
+}
+
+// bessel_y1
+constexpr Param kBesselY1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kBesselY1Spec{"bessel_y1", "bessel_y1(Tensor input) -> Tensor out", kBesselY1SpecParams};
+
+PyObject* bessel_y1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bessel_y1", [&]() -> PyObject* {
+    const Spec& spec = kBesselY1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::bessel_y1(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* bessel_y1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return bessel_y1_call(nullptr, args, nargs, kwnames);
+}
+
 // ceil
 constexpr Param kCeilSpecParams[] = {
     {"input", Kind::Tensor},
@@ -289,12 +397,12 @@ constexpr Param kCeilSpecParams[] = {
 const Spec kCeilSpec{"ceil", "ceil(Tensor input) -> Tensor out", kCeilSpecParams};
 
 PyObject* ceil_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     const Spec& spec = kCeilSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::ceil_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::ceil(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::ceil(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* ceil_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -304,7 +412,7 @@ PyObject* ceil_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return ceil_call(self, args, nargs, kwnames);
 }
 PyObject* ceil_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("ceil", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCeilSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -326,7 +434,7 @@ constexpr Param kCeluSpecParams[] = {
 const Spec kCeluSpec{"celu", "celu(Tensor input, float alpha=1.0) -> Tensor out", kCeluSpecParams};
 
 PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("celu", [&]() -> PyObject* {
     const Spec& spec = kCeluSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -335,14 +443,14 @@ PyObject* celu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::celu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* celu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return celu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* celu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("celu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kCeluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -362,11 +470,11 @@ constexpr Param kConjSpecParams[] = {
 const Spec kConjSpec{"conj", "conj(Tensor input) -> Tensor out", kConjSpecParams};
 
 PyObject* conj_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("conj", [&]() -> PyObject* {
     const Spec& spec = kConjSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::conj(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::conj(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* conj_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -384,12 +492,12 @@ constexpr Param kCosSpecParams[] = {
 const Spec kCosSpec{"cos", "cos(Tensor input) -> Tensor out", kCosSpecParams};
 
 PyObject* cos_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     const Spec& spec = kCosSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cos_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cos(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cos(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cos_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -399,7 +507,7 @@ PyObject* cos_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return cos_call(self, args, nargs, kwnames);
 }
 PyObject* cos_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cos", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCosSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -420,12 +528,12 @@ constexpr Param kCoshSpecParams[] = {
 const Spec kCoshSpec{"cosh", "cosh(Tensor input) -> Tensor out", kCoshSpecParams};
 
 PyObject* cosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     const Spec& spec = kCoshSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::cosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::cosh(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::cosh(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* cosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -435,7 +543,7 @@ PyObject* cosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return cosh_call(self, args, nargs, kwnames);
 }
 PyObject* cosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("cosh", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCoshSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -456,12 +564,12 @@ constexpr Param kDeg2radSpecParams[] = {
 const Spec kDeg2radSpec{"deg2rad", "deg2rad(Tensor input) -> Tensor out", kDeg2radSpecParams};
 
 PyObject* deg2rad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     const Spec& spec = kDeg2radSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::deg2rad_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::deg2rad(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::deg2rad(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* deg2rad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -471,7 +579,7 @@ PyObject* deg2rad_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return deg2rad_call(self, args, nargs, kwnames);
 }
 PyObject* deg2rad_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("deg2rad", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDeg2radSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -492,12 +600,12 @@ constexpr Param kDigammaSpecParams[] = {
 const Spec kDigammaSpec{"digamma", "digamma(Tensor input) -> Tensor out", kDigammaSpecParams};
 
 PyObject* digamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     const Spec& spec = kDigammaSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::digamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::digamma(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::digamma(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* digamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -507,7 +615,7 @@ PyObject* digamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return digamma_call(self, args, nargs, kwnames);
 }
 PyObject* digamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("digamma", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kDigammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -529,7 +637,7 @@ constexpr Param kEluSpecParams[] = {
 const Spec kEluSpec{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", kEluSpecParams};
 
 PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("elu", [&]() -> PyObject* {
     const Spec& spec = kEluSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -538,14 +646,14 @@ PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
       Py_INCREF(a[0]);
       return a[0];
     }
-    return wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0)));
+    return kept(wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
   });
 }
 PyObject* elu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return elu_call(nullptr, args, nargs, kwnames);
 }
 PyObject* elu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("elu", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kEluSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -565,11 +673,11 @@ constexpr Param kEntrSpecParams[] = {
 const Spec kEntrSpec{"entr", "entr(Tensor input) -> Tensor out", kEntrSpecParams};
 
 PyObject* entr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("entr", [&]() -> PyObject* {
     const Spec& spec = kEntrSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::entr(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::entr(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* entr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -584,12 +692,12 @@ constexpr Param kErfSpecParams[] = {
 const Spec kErfSpec{"erf", "erf(Tensor input) -> Tensor out", kErfSpecParams};
 
 PyObject* erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     const Spec& spec = kErfSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erf(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erf(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -599,7 +707,7 @@ PyObject* erf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return erf_call(self, args, nargs, kwnames);
 }
 PyObject* erf_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erf", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -620,12 +728,12 @@ constexpr Param kErfcSpecParams[] = {
 const Spec kErfcSpec{"erfc", "erfc(Tensor input) -> Tensor out", kErfcSpecParams};
 
 PyObject* erfc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     const Spec& spec = kErfcSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfc(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfc(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -635,7 +743,7 @@ PyObject* erfc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return erfc_call(self, args, nargs, kwnames);
 }
 PyObject* erfc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfc", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfcSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -648,6 +756,24 @@ PyObject* erfc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("erfc_", erfc_inplace, args, nargs, kwnames);
 }
 
+// erfcx
+constexpr Param kErfcxSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kErfcxSpec{"erfcx", "erfcx(Tensor input) -> Tensor out", kErfcxSpecParams};
+
+PyObject* erfcx_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfcx", [&]() -> PyObject* {
+    const Spec& spec = kErfcxSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::erfcx(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* erfcx_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfcx_call(nullptr, args, nargs, kwnames);
+}
+
 // erfinv
 constexpr Param kErfinvSpecParams[] = {
     {"input", Kind::Tensor},
@@ -656,12 +782,12 @@ constexpr Param kErfinvSpecParams[] = {
 const Spec kErfinvSpec{"erfinv", "erfinv(Tensor input) -> Tensor out", kErfinvSpecParams};
 
 PyObject* erfinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     const Spec& spec = kErfinvSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::erfinv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::erfinv(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::erfinv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* erfinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -671,7 +797,7 @@ PyObject* erfinv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return erfinv_call(self, args, nargs, kwnames);
 }
 PyObject* erfinv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("erfinv", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kErfinvSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -692,12 +818,12 @@ constexpr Param kExpSpecParams[] = {
 const Spec kExpSpec{"exp", "exp(Tensor input) -> Tensor out", kExpSpecParams};
 
 PyObject* exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     const Spec& spec = kExpSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -707,7 +833,7 @@ PyObject* exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return exp_call(self, args, nargs, kwnames);
 }
 PyObject* exp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExpSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -728,12 +854,12 @@ constexpr Param kExp2SpecParams[] = {
 const Spec kExp2Spec{"exp2", "exp2(Tensor input) -> Tensor out", kExp2SpecParams};
 
 PyObject* exp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     const Spec& spec = kExp2Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(1)) return wrap(ops::exp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::exp2(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::exp2(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* exp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -743,7 +869,7 @@ PyObject* exp2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return exp2_call(self, args, nargs, kwnames);
 }
 PyObject* exp2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("exp2", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kExp2Spec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -756,416 +882,9 @@ PyObject* exp2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("exp2_", exp2_inplace, args, nargs, kwnames);
 }
 
-// expm1
-constexpr Param kExpm1SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kExpm1Spec{"expm1", "expm1(Tensor input) -> Tensor out", kExpm1SpecParams};
-
-PyObject* expm1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kExpm1Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::expm1_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::expm1(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* expm1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expm1_call(nullptr, args, nargs, kwnames);
-}
-PyObject* expm1_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expm1_call(self, args, nargs, kwnames);
-}
-PyObject* expm1_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kExpm1Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::expm1_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* expm1_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("expm1_", expm1_inplace, args, nargs, kwnames);
-}
-
-// floor
-constexpr Param kFloorSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kFloorSpec{"floor", "floor(Tensor input) -> Tensor out", kFloorSpecParams};
-
-PyObject* floor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kFloorSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::floor_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::floor(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* floor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return floor_call(nullptr, args, nargs, kwnames);
-}
-PyObject* floor_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return floor_call(self, args, nargs, kwnames);
-}
-PyObject* floor_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kFloorSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::floor_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* floor_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("floor_", floor_inplace, args, nargs, kwnames);
-}
-
-// frac
-constexpr Param kFracSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kFracSpec{"frac", "frac(Tensor input) -> Tensor out", kFracSpecParams};
-
-PyObject* frac_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kFracSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::frac_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::frac(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* frac_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return frac_call(nullptr, args, nargs, kwnames);
-}
-PyObject* frac_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return frac_call(self, args, nargs, kwnames);
-}
-PyObject* frac_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kFracSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::frac_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* frac_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("frac_", frac_inplace, args, nargs, kwnames);
-}
-
-// gelu_erf
-constexpr Param kGeluErfSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kGeluErfSpec{"gelu_erf", "gelu_erf(Tensor input) -> Tensor out", kGeluErfSpecParams};
-
-PyObject* gelu_erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kGeluErfSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_erf(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* gelu_erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_erf_call(nullptr, args, nargs, kwnames);
-}
-
-// gelu_tanh
-constexpr Param kGeluTanhSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kGeluTanhSpec{"gelu_tanh", "gelu_tanh(Tensor input) -> Tensor out", kGeluTanhSpecParams};
-
-PyObject* gelu_tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kGeluTanhSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::gelu_tanh(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* gelu_tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_tanh_call(nullptr, args, nargs, kwnames);
-}
-
-// hardshrink
-constexpr Param kHardshrinkSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"lambd", Kind::Float, true},
-};
-const Spec kHardshrinkSpec{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", kHardshrinkSpecParams};
-
-PyObject* hardshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardshrinkSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::hardshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5)));
-  });
-}
-PyObject* hardshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardshrink_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardshrink_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardshrink_call(self, args, nargs, kwnames);
-}
-
-// hardsigmoid
-constexpr Param kHardsigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
-
-PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardsigmoidSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardsigmoid_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardsigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardsigmoidSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardsigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardsigmoid_", hardsigmoid_inplace, args, nargs, kwnames);
-}
-
-// hardswish
-constexpr Param kHardswishSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
-
-PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardswishSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardswish_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardswish(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardswish_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardswish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardswishSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardswish_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardswish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardswish_", hardswish_inplace, args, nargs, kwnames);
-}
-
-// hardtanh
-constexpr Param kHardtanhSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"min_val", Kind::Float, true},
-    {"max_val", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
-
-PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kHardtanhSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(3) && to_bool(spec, a, 3)) {
-      ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0)));
-  });
-}
-PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardtanh_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardtanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<4> a;
-    const Spec& spec = kHardtanhSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardtanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardtanh_", hardtanh_inplace, args, nargs, kwnames);
-}
-
-// i0
-constexpr Param kI0SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
-
-PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI0Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return wrap(ops::i0(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(nullptr, args, nargs, kwnames);
-}
-PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(self, args, nargs, kwnames);
-}
-PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kI0Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::i0_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* i0_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("i0_", i0_inplace, args, nargs, kwnames);
-}
-
-// i0e
-constexpr Param kI0eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
-
-PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI0eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i0e(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0e_call(nullptr, args, nargs, kwnames);
-}
-
-// i1
-constexpr Param kI1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
-
-PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1_call(nullptr, args, nargs, kwnames);
-}
-
-// i1e
-constexpr Param kI1eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
-
-PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kI1eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::i1e(to_tensor(spec, a, 0).ref()));
-  });
-}
-PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1e_call(nullptr, args, nargs, kwnames);
-}
-
-// leaky_relu
-constexpr Param kLeakyReluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"negative_slope", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
-
-PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    const Spec& spec = kLeakyReluSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(2) && to_bool(spec, a, 2)) {
-      ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01)));
-  });
-}
-PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return leaky_relu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* leaky_relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kLeakyReluSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* leaky_relu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("leaky_relu_", leaky_relu_inplace, args, nargs, kwnames);
-}
-
 PyObject* abs_operator_abs(PyObject* self) {
-  return guarded([&]() -> PyObject* {
-    return wrap(ops::abs(tensor_of(self)));
+  return guarded("abs", [&]() -> PyObject* {
+    return kept(wrap(ops::abs(tensor_of(self))), self);
   });
 }
 
@@ -1594,101 +1313,21 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "Exponential of each element. In place: self is overwritten and returned."},
-    {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"expm1_", fast(expm1_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1_(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements. In place: self is overwritten and returned."},
-    {"floor", fast(floor_function), METH_FASTCALL | METH_KEYWORDS,
-     "floor(input)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"floor_", fast(floor_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "floor_(input)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"frac", fast(frac_function), METH_FASTCALL | METH_KEYWORDS,
-     "frac(input)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1"},
-    {"frac_", fast(frac_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "frac_(input)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
-     "returned."},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0_(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"gelu_erf", fast(gelu_erf_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu_erf(input)\n"
+    {"airy_ai_prime", fast(airy_ai_prime_function), METH_FASTCALL | METH_KEYWORDS,
+     "airy_ai_prime(input)\n"
      "--\n"
      "\n"
-     "The exact gelu activation.\n"
+     "Derivative of the Airy function Ai.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input"},
-    {"gelu_tanh", fast(gelu_tanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu_tanh(input)\n"
-     "--\n"
-     "\n"
-     "The gelu activation with its tanh approximation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input\n"
-     "\n"
-     "Reference: Hendrycks and Gimpel 2016"},
+     "  d input = input * airy_ai(input)"},
     {},
 };
 
@@ -1730,113 +1369,65 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "The element where positive, alpha (exp(x) - 1) elsewhere. In place: self is overwritten and\n"
      "returned."},
-    {"hardshrink", fast(hardshrink_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardshrink(input, lambd=0.5)\n"
-     "--\n"
-     "\n"
-     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lambd: float, default 0.5\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0.5, d_input = 0\n"
-     "  input = -0.5, d_input = 0"},
-    {"hardsigmoid", fast(hardsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = 0\n"
-     "  input = 3, d_input = 0"},
-    {"hardsigmoid_", fast(hardsigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3. In place: self is\n"
-     "overwritten and returned."},
-    {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = -0.5\n"
-     "  input = 3, d_input = 1.5"},
-    {"hardswish_", fast(hardswish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish_(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation. In place: self is\n"
-     "overwritten and returned."},
-    {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  min_val: float, default -1.0\n"
-     "  max_val: float, default 1.0\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -1, d_input = 0\n"
-     "  input = 1, d_input = 0"},
-    {"hardtanh_", fast(hardtanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh_(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends. In place:\n"
-     "self is overwritten and returned."},
-    {"leaky_relu", fast(leaky_relu_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  negative_slope: float, default 0.01\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > 0, 1, negative_slope)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0.01"},
-    {"leaky_relu_", fast(leaky_relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu_(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side. In place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_special[] = {
+    {"airy_ai", fast(airy_ai_function), METH_FASTCALL | METH_KEYWORDS,
+     "airy_ai(input)\n"
+     "--\n"
+     "\n"
+     "Airy function Ai, the solution of y double prime = x y that decays on the right.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = airy_ai_prime(input)"},
+    {"bessel_j0", fast(bessel_j0_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_j0(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the first kind of order 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -bessel_j1(input)"},
+    {"bessel_j1", fast(bessel_j1_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_j1(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the first kind of order 1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input)"},
+    {"bessel_y0", fast(bessel_y0_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_y0(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the second kind of order 0; -inf at 0 and nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -bessel_y1(input)"},
+    {"bessel_y1", fast(bessel_y1_function), METH_FASTCALL | METH_KEYWORDS,
+     "bessel_y1(input)\n"
+     "--\n"
+     "\n"
+     "Bessel function of the second kind of order 1; -inf at 0 and nan below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = bessel_y0(input) - bessel_y1(input) / input"},
     {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
      "digamma(input)\n"
      "--\n"
@@ -1881,6 +1472,17 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfcx", fast(erfcx_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfcx(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function times exp(x^2), which does not underflow on the right.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 2 * input * erfcx(input) - 1.1283791670955126"},
     {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
      "erfinv(input)\n"
      "--\n"
@@ -1903,64 +1505,6 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = 0.6931471805599453 * out"},
-    {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
-     "expm1(input)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0e", fast(i0e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0e(input)\n"
-     "--\n"
-     "\n"
-     "Order-0 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1e(input) - sgn(input) * i0e(input)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"i1", fast(i1_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
-    {"i1e", fast(i1e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1e(input)\n"
-     "--\n"
-     "\n"
-     "Order-1 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
     {"psi", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
      "psi(input)\n"
      "--\n"
@@ -2400,89 +1944,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Exponential of each element. In place: self is overwritten and returned."},
-    {"expm1", fast(expm1_method), METH_FASTCALL | METH_KEYWORDS,
-     "expm1($self)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out + 1"},
-    {"expm1_", fast(expm1_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "expm1_($self)\n"
-     "--\n"
-     "\n"
-     "Exponential minus one, exact for small elements. In place: self is overwritten and returned."},
-    {"floor", fast(floor_method), METH_FASTCALL | METH_KEYWORDS,
-     "floor($self)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"floor_", fast(floor_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "floor_($self)\n"
-     "--\n"
-     "\n"
-     "Largest whole number not above each element; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"frac", fast(frac_method), METH_FASTCALL | METH_KEYWORDS,
-     "frac($self)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1"},
-    {"frac_", fast(frac_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "frac_($self)\n"
-     "--\n"
-     "\n"
-     "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
-     "returned."},
-    {"hardshrink", fast(hardshrink_method), METH_FASTCALL | METH_KEYWORDS,
-     "hardshrink($self, lambd=0.5)\n"
-     "--\n"
-     "\n"
-     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lambd: float, default 0.5\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0.5, d_input = 0\n"
-     "  input = -0.5, d_input = 0"},
-    {"i0", fast(i0_method), METH_FASTCALL | METH_KEYWORDS,
-     "i0($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "i0_($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
     {},
 };
 }  // namespace

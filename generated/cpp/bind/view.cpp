@@ -16,11 +16,11 @@ constexpr Param kAsStridedSpecParams[] = {
 const Spec kAsStridedSpec{"as_strided", "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor out", kAsStridedSpecParams};
 
 PyObject* as_strided_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("as_strided", [&]() -> PyObject* {
     const Spec& spec = kAsStridedSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::as_strided(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_opt_int(spec, a, 3)));
+    return kept(wrap(ops::as_strided(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_opt_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* as_strided_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -30,7 +30,7 @@ PyObject* as_strided_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return as_strided_call(self, args, nargs, kwnames);
 }
 PyObject* as_strided_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("as_strided", [&]() -> PyObject* {
     Slots<4> a;
     const Spec& spec = kAsStridedSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -52,11 +52,11 @@ constexpr Param kChunkSpecParams[] = {
 const Spec kChunkSpec{"chunk", "chunk(Tensor input, int chunks, int dim=0) -> Tensor[] out", kChunkSpecParams};
 
 PyObject* chunk_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("chunk", [&]() -> PyObject* {
     const Spec& spec = kChunkSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::chunk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+    return kept(wrap(ops::chunk(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* chunk_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -73,11 +73,11 @@ constexpr Param kDetachSpecParams[] = {
 const Spec kDetachSpec{"detach", "detach(Tensor input) -> Tensor out", kDetachSpecParams};
 
 PyObject* detach_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("detach", [&]() -> PyObject* {
     const Spec& spec = kDetachSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::detach(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::detach(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* detach_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -97,11 +97,11 @@ constexpr Param kDiagonalSpecParams[] = {
 const Spec kDiagonalSpec{"diagonal", "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor out", kDiagonalSpecParams};
 
 PyObject* diagonal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("diagonal", [&]() -> PyObject* {
     const Spec& spec = kDiagonalSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(0)), to_int(spec, a, 3, std::int64_t(1))));
+    return kept(wrap(ops::diagonal(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(0)), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
   });
 }
 PyObject* diagonal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -119,11 +119,11 @@ constexpr Param kExpandSpecParams[] = {
 const Spec kExpandSpec{"expand", "expand(Tensor input, int[] size) -> Tensor out", kExpandSpecParams};
 
 PyObject* expand_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("expand", [&]() -> PyObject* {
     const Spec& spec = kExpandSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::expand(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::expand(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* expand_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -142,11 +142,11 @@ constexpr Param kMovedimSpecParams[] = {
 const Spec kMovedimSpec{"movedim", "movedim(Tensor input, int[] source, int[] destination) -> Tensor out", kMovedimSpecParams};
 
 PyObject* movedim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("movedim", [&]() -> PyObject* {
     const Spec& spec = kMovedimSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::movedim(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2)));
+    return kept(wrap(ops::movedim(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* movedim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -166,11 +166,11 @@ constexpr Param kNarrowSpecParams[] = {
 const Spec kNarrowSpec{"narrow", "narrow(Tensor input, int dim, int start, int length) -> Tensor out", kNarrowSpecParams};
 
 PyObject* narrow_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("narrow", [&]() -> PyObject* {
     const Spec& spec = kNarrowSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::narrow(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3)));
+    return kept(wrap(ops::narrow(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* narrow_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -188,11 +188,11 @@ constexpr Param kPermuteSpecParams[] = {
 const Spec kPermuteSpec{"permute", "permute(Tensor input, int[] dims) -> Tensor out", kPermuteSpecParams};
 
 PyObject* permute_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("permute", [&]() -> PyObject* {
     const Spec& spec = kPermuteSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::permute(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::permute(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* permute_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -209,11 +209,11 @@ constexpr Param kRealSpecParams[] = {
 const Spec kRealSpec{"real", "real(Tensor input) -> Tensor out", kRealSpecParams};
 
 PyObject* real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("real", [&]() -> PyObject* {
     const Spec& spec = kRealSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::real(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::real(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -228,11 +228,11 @@ constexpr Param kReshapeSpecParams[] = {
 const Spec kReshapeSpec{"reshape", "reshape(Tensor input, int[] shape) -> Tensor out", kReshapeSpecParams};
 
 PyObject* reshape_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("reshape", [&]() -> PyObject* {
     const Spec& spec = kReshapeSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::reshape(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::reshape(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* reshape_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -251,11 +251,11 @@ constexpr Param kSelectSpecParams[] = {
 const Spec kSelectSpec{"select", "select(Tensor input, int dim, int index) -> Tensor out", kSelectSpecParams};
 
 PyObject* select_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("select", [&]() -> PyObject* {
     const Spec& spec = kSelectSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::select(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2)));
+    return kept(wrap(ops::select(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* select_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -276,11 +276,11 @@ constexpr Param kSliceSpecParams[] = {
 const Spec kSliceSpec{"slice", "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor out", kSliceSpecParams};
 
 PyObject* slice_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("slice", [&]() -> PyObject* {
     const Spec& spec = kSliceSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::slice(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3), to_int(spec, a, 4, std::int64_t(1))));
+    return kept(wrap(ops::slice(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3), to_int(spec, a, 4, std::int64_t(1)))), spec, a);
   });
 }
 PyObject* slice_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -302,13 +302,13 @@ constexpr Param kSplit1SpecParams[] = {
 const Spec kSplit1Spec{"split", "split(Tensor input, int[] split_size, int dim=0) -> Tensor[] out", kSplit1SpecParams};
 
 PyObject* split_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("split", [&]() -> PyObject* {
     Slots<3> a;
     if (const Spec& spec = kSplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::split(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+      return kept(wrap(ops::split(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
     }
     if (const Spec& spec = kSplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::split(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+      return kept(wrap(ops::split(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
     }
     no_match({&kSplitSpec, &kSplit1Spec}, self, args, nargs, kwnames);
   });
@@ -329,11 +329,11 @@ constexpr Param kSplitWithSizesSpecParams[] = {
 const Spec kSplitWithSizesSpec{"split_with_sizes", "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[] out", kSplitWithSizesSpecParams};
 
 PyObject* split_with_sizes_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("split_with_sizes", [&]() -> PyObject* {
     const Spec& spec = kSplitWithSizesSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::split_with_sizes(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+    return kept(wrap(ops::split_with_sizes(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* split_with_sizes_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -351,11 +351,11 @@ constexpr Param kSqueezeSpecParams[] = {
 const Spec kSqueezeSpec{"squeeze", "squeeze(Tensor input, int[]? dim=None) -> Tensor out", kSqueezeSpecParams};
 
 PyObject* squeeze_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("squeeze", [&]() -> PyObject* {
     const Spec& spec = kSqueezeSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::squeeze(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1)));
+    return kept(wrap(ops::squeeze(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* squeeze_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -365,7 +365,7 @@ PyObject* squeeze_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return squeeze_call(self, args, nargs, kwnames);
 }
 PyObject* squeeze_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("squeeze", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kSqueezeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -382,11 +382,11 @@ constexpr Param kTSpecParams[] = {
 const Spec kTSpec{"t", "t(Tensor input) -> Tensor out", kTSpecParams};
 
 PyObject* t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("t", [&]() -> PyObject* {
     const Spec& spec = kTSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::t(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::t(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -396,7 +396,7 @@ PyObject* t_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
   return t_call(self, args, nargs, kwnames);
 }
 PyObject* t_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("t", [&]() -> PyObject* {
     Slots<1> a;
     const Spec& spec = kTSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -421,13 +421,13 @@ constexpr Param kTensorSplit1SpecParams[] = {
 const Spec kTensorSplit1Spec{"tensor_split", "tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[] out", kTensorSplit1SpecParams};
 
 PyObject* tensor_split_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("tensor_split", [&]() -> PyObject* {
     Slots<3> a;
     if (const Spec& spec = kTensorSplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+      return kept(wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
     }
     if (const Spec& spec = kTensorSplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0))));
+      return kept(wrap(ops::tensor_split(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2, std::int64_t(0)))), spec, a);
     }
     no_match({&kTensorSplitSpec, &kTensorSplit1Spec}, self, args, nargs, kwnames);
   });
@@ -448,11 +448,11 @@ constexpr Param kTransposeSpecParams[] = {
 const Spec kTransposeSpec{"transpose", "transpose(Tensor input, int dim0, int dim1) -> Tensor out", kTransposeSpecParams};
 
 PyObject* transpose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("transpose", [&]() -> PyObject* {
     const Spec& spec = kTransposeSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::transpose(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2)));
+    return kept(wrap(ops::transpose(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2))), spec, a);
   });
 }
 PyObject* transpose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -462,7 +462,7 @@ PyObject* transpose_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return transpose_call(self, args, nargs, kwnames);
 }
 PyObject* transpose_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("transpose", [&]() -> PyObject* {
     Slots<3> a;
     const Spec& spec = kTransposeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -480,11 +480,11 @@ constexpr Param kUnbindSpecParams[] = {
 const Spec kUnbindSpec{"unbind", "unbind(Tensor input, int dim=0) -> Tensor[] out", kUnbindSpecParams};
 
 PyObject* unbind_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unbind", [&]() -> PyObject* {
     const Spec& spec = kUnbindSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::unbind(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0))));
+    return kept(wrap(ops::unbind(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)))), spec, a);
   });
 }
 PyObject* unbind_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -503,11 +503,11 @@ constexpr Param kUnflattenSpecParams[] = {
 const Spec kUnflattenSpec{"unflatten", "unflatten(Tensor input, int dim, int[] sizes) -> Tensor out", kUnflattenSpecParams};
 
 PyObject* unflatten_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unflatten", [&]() -> PyObject* {
     const Spec& spec = kUnflattenSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::unflatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_dims(spec, a, 2)));
+    return kept(wrap(ops::unflatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_dims(spec, a, 2))), spec, a);
   });
 }
 PyObject* unflatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -527,11 +527,11 @@ constexpr Param kUnfoldSpecParams[] = {
 const Spec kUnfoldSpec{"unfold", "unfold(Tensor input, int dimension, int size, int step) -> Tensor out", kUnfoldSpecParams};
 
 PyObject* unfold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unfold", [&]() -> PyObject* {
     const Spec& spec = kUnfoldSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::unfold(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3)));
+    return kept(wrap(ops::unfold(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3))), spec, a);
   });
 }
 PyObject* unfold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -549,11 +549,11 @@ constexpr Param kUnsqueezeSpecParams[] = {
 const Spec kUnsqueezeSpec{"unsqueeze", "unsqueeze(Tensor input, int dim) -> Tensor out", kUnsqueezeSpecParams};
 
 PyObject* unsqueeze_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unsqueeze", [&]() -> PyObject* {
     const Spec& spec = kUnsqueezeSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::unsqueeze(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1)));
+    return kept(wrap(ops::unsqueeze(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
 PyObject* unsqueeze_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -563,7 +563,7 @@ PyObject* unsqueeze_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return unsqueeze_call(self, args, nargs, kwnames);
 }
 PyObject* unsqueeze_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("unsqueeze", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kUnsqueezeSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -581,11 +581,11 @@ constexpr Param kViewSpecParams[] = {
 const Spec kViewSpec{"view", "view(Tensor input, int[] shape) -> Tensor out", kViewSpecParams};
 
 PyObject* view_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("view", [&]() -> PyObject* {
     const Spec& spec = kViewSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::view(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1)));
+    return kept(wrap(ops::view(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
   });
 }
 PyObject* view_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -602,11 +602,11 @@ constexpr Param kViewAsComplexSpecParams[] = {
 const Spec kViewAsComplexSpec{"view_as_complex", "view_as_complex(Tensor input) -> Tensor out", kViewAsComplexSpecParams};
 
 PyObject* view_as_complex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("view_as_complex", [&]() -> PyObject* {
     const Spec& spec = kViewAsComplexSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::view_as_complex(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::view_as_complex(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* view_as_complex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -620,11 +620,11 @@ constexpr Param kViewAsRealSpecParams[] = {
 const Spec kViewAsRealSpec{"view_as_real", "view_as_real(Tensor input) -> Tensor out", kViewAsRealSpecParams};
 
 PyObject* view_as_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded("view_as_real", [&]() -> PyObject* {
     const Spec& spec = kViewAsRealSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return wrap(ops::view_as_real(to_tensor(spec, a, 0).ref()));
+    return kept(wrap(ops::view_as_real(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
 PyObject* view_as_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -66,6 +66,44 @@ void acosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(m::conj(m::rsqrt(input[i] - T(1)) * m::rsqrt(input[i] + T(1))), g[i]);
 }
 
+// airy_ai: out = airy_ai(input)
+template <class T>
+void airy_ai(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::airy_ai(input[i]);
+}
+
+// airy_ai, gradient of input: strong_mul(airy_ai_prime(input), g)
+template <class T>
+void airy_ai_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::airy_ai_prime(input[i]), g[i]);
+}
+
+// airy_ai_prime: out = airy_ai_prime(input)
+template <class T>
+void airy_ai_prime(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::airy_ai_prime(input[i]);
+}
+
+// airy_ai_prime, gradient of input: strong_mul(input * airy_ai(input), g)
+template <class T>
+void airy_ai_prime_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] * m::airy_ai(input[i]), g[i]);
+}
+
 // angle: out = angle(input)
 template <class T>
 void angle(std::int64_t n, char* const* data, const Scalar*) {
@@ -151,6 +189,89 @@ void atanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / ((T(1) - input[i]) * (T(1) + input[i]))),
       g[i]);
+}
+
+// bessel_j0: out = bessel_j0(input)
+template <class T>
+void bessel_j0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j0(input[i]);
+}
+
+// bessel_j0, gradient of input: strong_mul(-bessel_j1(input), g)
+template <class T>
+void bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_j1(input[i]), g[i]);
+}
+
+// bessel_j1: out = bessel_j1(input)
+template <class T>
+void bessel_j1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j1(input[i]);
+}
+
+// bessel_j1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input), g)
+template <class T>
+void bessel_j1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (s0 * (T(0.013020833333333334) - (T(0.0003797743055555556) * s0)) - T(0.1875))),
+        m::bessel_j0(input[i]) - (m::bessel_j1(input[i]) / input[i])), g[i]);
+  }
+}
+
+// bessel_y0: out = bessel_y0(input)
+template <class T>
+void bessel_y0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y0(input[i]);
+}
+
+// bessel_y0, gradient of input: strong_mul(-bessel_y1(input), g)
+template <class T>
+void bessel_y0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_y1(input[i]), g[i]);
+}
+
+// bessel_y1: out = bessel_y1(input)
+template <class T>
+void bessel_y1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y1(input[i]);
+}
+
+// bessel_y1, gradient of input: strong_mul(bessel_y0(input) - bessel_y1(input) / input, g)
+template <class T>
+void bessel_y1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(m::bessel_y0(input[i]) - (m::bessel_y1(input[i]) / input[i]), g[i]);
 }
 
 // ceil: out = ceil(input)
@@ -351,6 +472,26 @@ void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       g[i]);
 }
 
+// erfcx: out = erfcx(input)
+template <class T>
+void erfcx(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfcx(input[i]);
+}
+
+// erfcx, gradient of input: strong_mul(2 * input * erfcx(input) - 1.1283791670955126, g)
+template <class T>
+void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul((T(2) * input[i]) * m::erfcx(input[i]) - T(1.1283791670955126), g[i]);
+}
+
 // erfinv: out = erfinv(input)
 template <class T>
 void erfinv(std::int64_t n, char* const* data, const Scalar*) {
@@ -398,293 +539,14 @@ void exp2(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp2(input[i]);
 }
 
-// exp2, gradient of input: strong_mul(0.6931471805599453 * out, g)
+// exp2, gradient of input: strong_mul(conj(0.6931471805599453 * out), g)
 template <class T>
 void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.6931471805599453) * out[i], g[i]);
-}
-
-// expm1: out = expm1(input)
-template <class T>
-void expm1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::expm1(input[i]);
-}
-
-// expm1, gradient of input: strong_mul(out + 1, g)
-template <class T>
-void expm1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] + T(1), g[i]);
-}
-
-// floor: out = floor(input)
-template <class T>
-void floor(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::floor(input[i]);
-}
-
-// frac: out = frac(input)
-template <class T>
-void frac(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::frac(input[i]);
-}
-
-// gelu_erf: out = 0.5 * input * erfc(-0.7071067811865476 * input)
-template <class T>
-void gelu_erf(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (T(0.5) * input[i]) * m::erfc(T(-0.7071067811865476) * input[i]);
-}
-
-// gelu_erf, gradient of input: strong_mul(0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input, g)
-template <class T>
-void gelu_erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(0.5) * m::erfc(T(-0.7071067811865476) * input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5000000000000001) * m::square(input[i]))) * input[i]), g[i]);
-}
-
-// gelu_tanh: out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
-template <class T>
-void gelu_tanh(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      (T(0.5) * input[i]) * (T(1) + m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3)))));
-}
-
-// gelu_tanh, gradient of input: strong_mul(0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input, g)
-template <class T>
-void gelu_tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3))));
-    to[i] = m::strong_mul(T(0.5) * (T(1) + s0) + (((T(0.3989422804014327) * (T(1) - m::square(s0))) * (T(1) + (T(0.134145) * m::square(input[i])))) * input[i]), g[i]);
-  }
-}
-
-// hardshrink: out = where(input >= -lambd and input <= lambd, 0, input)
-template <class T>
-void hardshrink(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0), input[i]);
-}
-
-// hardshrink, gradient of input: strong_mul(where(input >= -lambd and input <= lambd, 0, 1), g)
-template <class T>
-void hardshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0),
-      T(1)), g[i]);
-}
-
-// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-template <class T>
-void hardsigmoid(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(1),
-      input[i] / T(6) + T(0.5)));
-}
-
-// hardsigmoid, gradient of input: strong_mul(where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666)), g)
-template <class T>
-void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
-      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
-}
-
-// hardswish: out = input * clamp(input + 3, 0, 6) / 6
-template <class T>
-void hardswish(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
-      true)) / T(6);
-}
-
-// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
-template <class T>
-void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] + T(3);
-    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
-        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
-  }
-}
-
-// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-template <class T>
-void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
-      max_val, max_val, input[i]));
-}
-
-// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
-template <class T>
-void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
-      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
-}
-
-// i0: out = i0(input)
-template <class T>
-void i0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
-}
-
-// i0, gradient of input: strong_mul(i1(input), g)
-template <class T>
-void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
-}
-
-// i0e: out = i0e(input)
-template <class T>
-void i0e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
-}
-
-// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
-template <class T>
-void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
-      g[i]);
-}
-
-// i1: out = i1(input)
-template <class T>
-void i1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
-}
-
-// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
-template <class T>
-void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
-  }
-}
-
-// i1e: out = i1e(input)
-template <class T>
-void i1e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
-}
-
-// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
-template <class T>
-void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
-      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
-}
-
-// leaky_relu: out = where(input > 0, input, negative_slope * input)
-template <class T>
-void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], negative_slope * input[i]);
-}
-
-// leaky_relu, gradient of input: strong_mul(where(input > 0, 1, negative_slope), g)
-template <class T>
-void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.6931471805599453) * out[i]), g[i]);
 }
 
 }  // namespace
@@ -697,6 +559,10 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, acos_vjp_input<float>, acos_vjp_input<double>, acos_vjp_input<c64>, acos_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh<float>, acosh<double>, acosh<c64>, acosh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh_vjp_input<float>, acosh_vjp_input<double>, acosh_vjp_input<c64>, acosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai<float>, airy_ai<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_vjp_input<float>, airy_ai_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime<float>, airy_ai_prime<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime_vjp_input<float>, airy_ai_prime_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, angle<float>, angle<double>, angle<c64>, angle<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin<float>, asin<double>, asin<c64>, asin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin_vjp_input<float>, asin_vjp_input<double>, asin_vjp_input<c64>, asin_vjp_input<c128>}},
@@ -706,6 +572,14 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, atan_vjp_input<float>, atan_vjp_input<double>, atan_vjp_input<c64>, atan_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, atanh<float>, atanh<double>, atanh<c64>, atanh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, atanh_vjp_input<float>, atanh_vjp_input<double>, atanh_vjp_input<c64>, atanh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j0<float>, bessel_j0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j0_vjp_input<float>, bessel_j0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j1<float>, bessel_j1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j1_vjp_input<float>, bessel_j1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y0<float>, bessel_y0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y0_vjp_input<float>, bessel_y0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y1<float>, bessel_y1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y1_vjp_input<float>, bessel_y1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, ceil<std::int32_t>, ceil<std::int64_t>, ceil<std::uint64_t>, ceil<float>, ceil<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, celu<float>, celu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, celu_vjp_input<float>, celu_vjp_input<double>, nullptr, nullptr}},
@@ -726,38 +600,14 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, erf_vjp_input<float>, erf_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfc<float>, erfc<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfc_vjp_input<float>, erfc_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx<float>, erfcx<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx_vjp_input<float>, erfcx_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfinv<float>, erfinv<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfinv_vjp_input<float>, erfinv_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, exp<float>, exp<double>, exp<c64>, exp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, floor<std::int32_t>, floor<std::int64_t>, floor<std::uint64_t>, floor<float>, floor<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, frac<float>, frac<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gelu_erf<float>, gelu_erf<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gelu_erf_vjp_input<float>, gelu_erf_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gelu_tanh<float>, gelu_tanh<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gelu_tanh_vjp_input<float>, gelu_tanh_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardshrink<float>, hardshrink<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardshrink_vjp_input<float>, hardshrink_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, exp2<c64>, exp2<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, exp2_vjp_input<c64>, exp2_vjp_input<c128>}},
 };
 
 }  // namespace TP_ISA

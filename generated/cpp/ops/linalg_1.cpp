@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -16,6 +17,11 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage cholesky_backward(const Storage& grad, const Storage& L);
 TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L);
+Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p);
+TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info, const Scalar& p);
+Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info, std::string_view p);
+TensorRef cond_by_inverse_named(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info,
+    std::string_view p);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage det_cofactor(const Storage& A);
@@ -24,30 +30,68 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
+TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
+TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
+Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
+TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
+Storage linalg_svdvals(const Storage& A);
+TensorRef linalg_svdvals(const TensorRef& A);
+std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optional<double> rcond);
+std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond);
+std::array<Storage, 3> lu_core(const Storage& A, bool pivot);
+std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot);
+Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
+TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
+Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out, bool left,
+    bool adjoint);
+TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots, const TensorRef& out,
+    bool left, bool adjoint);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage mv(const Storage& input, const Storage& vec);
 TensorRef mv(const TensorRef& input, const TensorRef& vec);
+Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
+Storage refused(const Storage& A, std::string_view message);
+TensorRef refused(const TensorRef& A, std::string_view message);
 Storage repeat(const Storage& input, const Dims& repeats);
 TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage t(const Storage& input);
 TensorRef t(const TensorRef& input);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+Storage tril(const Storage& input, std::int64_t diagonal);
+TensorRef tril(const TensorRef& input, std::int64_t diagonal);
+Storage triu(const Storage& input, std::int64_t diagonal);
+TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -77,6 +121,15 @@ V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
 }
 
+TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::addbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::addbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addbmm(AddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -101,6 +154,8 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return addbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return addbmm(wiring::autocast(AddbmmBackward::schema_v1, input), wiring::autocast(AddbmmBackward::schema_v1,
@@ -127,6 +182,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 }
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(input, batch1, batch2, beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -195,6 +252,15 @@ V addmm_vjp_mat1(const V& g, const V& mat2, const Scalar& alpha) { return mul(nu
 template <class V>
 V addmm_vjp_mat2(const V& g, const V& mat1, const Scalar& alpha) { return mul(number<V>(alpha), matmul(mH(mat1), g)); }
 
+TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat1,
+      const TensorRef& mat2) { return ops::addmm(input, mat1, mat2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmmBackward::schema_v1, {input, mat1, mat2}},
+      [&](const batch::Samples& samples) { return ops::addmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmmBackward::schema_v1, call, loop, input, mat1, mat2, beta, alpha);
+}
+
 void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat1), wiring::tangent(mat2)};
@@ -218,6 +284,8 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+    return addmm_batched(input, mat1, mat2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return addmm(wiring::autocast(AddmmBackward::schema_v1, input), wiring::autocast(AddmmBackward::schema_v1, mat1),
@@ -243,6 +311,8 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 }
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+    return batch::assign(AddmmBackward::schema_v1, input, addmm(input, mat1, mat2, beta, alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -313,6 +383,15 @@ V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
 template <class V>
 V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
 
+TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat, const TensorRef& vec) { return ops::addmv(input,
+      mat, vec, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmvBackward::schema_v1, {input, mat, vec}},
+      [&](const batch::Samples& samples) { return ops::addmv(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmvBackward::schema_v1, call, loop, input, mat, vec, beta, alpha);
+}
+
 void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
@@ -336,6 +415,8 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+    return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
     auto node = make_node<AddmvBackward>();
@@ -356,6 +437,8 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 }
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+    return batch::assign(AddmvBackward::schema_v1, input, addmv(input, mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -424,6 +507,15 @@ V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(num
 template <class V>
 V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
 
+TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2) { return ops::addr(input,
+      vec1, vec2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddrBackward::schema_v1, {input, vec1, vec2}},
+      [&](const batch::Samples& samples) { return ops::addr(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addr(AddrBackward::schema_v1, call, loop, input, vec1, vec2, beta, alpha);
+}
+
 void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
@@ -446,6 +538,8 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+    return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
     auto node = make_node<AddrBackward>();
@@ -466,6 +560,8 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 }
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+    return batch::assign(AddrBackward::schema_v1, input, addr(input, vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
@@ -538,6 +634,15 @@ V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), g));
 }
 
+TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::baddbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({BaddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::baddbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(BaddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
     const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -562,6 +667,8 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return baddbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return baddbmm(wiring::autocast(BaddbmmBackward::schema_v1, input), wiring::autocast(BaddbmmBackward::schema_v1,
@@ -588,6 +695,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 }
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(input, batch1, batch2, beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -650,6 +759,13 @@ V bmm_vjp_input(const V& g, const V& mat2) { return bmm(g, mH(mat2)); }
 template <class V>
 V bmm_vjp_mat2(const V& g, const V& input) { return bmm(mH(input), g); }
 
+TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::bmm(input, mat2); };
+  const auto loop = [&] { return batch::loop({BmmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::bmm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(BmmBackward::schema_v1, call, loop, input, mat2);
+}
+
 void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -665,6 +781,8 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return bmm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return bmm(wiring::autocast(BmmBackward::schema_v1, input), wiring::autocast(BmmBackward::schema_v1, mat2));
@@ -728,6 +846,182 @@ TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) {
   return cdist_compose<TensorRef>(x1, x2, p);
 }
 
+// checked_info(Tensor info, bool check, str caller, str what) -> Tensor out
+
+namespace {
+constexpr OpSchema kCheckedInfoSchema{"checked_info",
+    "checked_info(Tensor info, bool check, str caller, str what) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
+  return batch::loop({kCheckedInfoSchema, {info}},
+      [&](const batch::Samples& samples) { return ops::checked_info(samples[0], check, caller, what); });
+}
+}  // namespace
+
+Storage checked_info(const Storage& info, bool check, std::string_view caller, std::string_view what) {
+  check_dtype(kCheckedInfoSchema, info, dtype_bit(Dtype::I32));
+  return kernels::linalg_checked_info(kCheckedInfoSchema, info, check, caller, what);
+}
+TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(info))
+    return checked_info_batched(info, check, caller, what);
+  TensorRef out = wiring::wrap(checked_info(info->storage(), check, caller, what));
+  return out;
+}
+
+// checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out
+
+namespace {
+constexpr OpSchema kCheckedPivotsSchema{"checked_pivots",
+    "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
+  return batch::loop({kCheckedPivotsSchema, {pivots, info}},
+      [&](const batch::Samples& samples) { return ops::checked_pivots(samples[0], samples[1], caller); });
+}
+}  // namespace
+
+Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_view caller) {
+  check_dtype(kCheckedPivotsSchema, pivots, dtype_bit(Dtype::I32));
+  return kernels::linalg_checked_pivots(kCheckedPivotsSchema, pivots, info, caller);
+}
+TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots, info))
+    return checked_pivots_batched(pivots, info, caller);
+  TensorRef out = wiring::wrap(checked_pivots(pivots->storage(), info->storage(), caller));
+  return out;
+}
+
+// cholesky(Tensor input, bool upper=False) -> Tensor out
+//   out = linalg_cholesky(input, upper=upper)
+
+namespace {
+constexpr OpSchema kCholeskySchema{"cholesky", "cholesky(Tensor input, bool upper=False) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V cholesky_compose(const V& input, bool upper) { return linalg_cholesky(input, upper); }
+}  // namespace
+
+Storage cholesky(const Storage& input, bool upper) { return cholesky_compose<Storage>(input, upper); }
+TensorRef cholesky(const TensorRef& input, bool upper) { return cholesky_compose<TensorRef>(input, upper); }
+
+// cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
+//   r = cholesky_ex_core((A + mH(A)) / 2)
+//   L = mH(r[0]) if upper else r[0]
+//   info = checked_info(r[1], check_errors, "cholesky_ex", "not positive definite")
+
+namespace {
+constexpr OpSchema kCholeskyExSchema{"cholesky_ex",
+    "cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 2> cholesky_ex_compose(const V& A, bool upper, bool check_errors) {
+  const auto r = cholesky_ex_core(div(add(A, mH(A), Scalar(1)), number<V>(Scalar(std::int64_t(2)))), false);
+  const auto L = (upper ? mH(std::get<0>(r)) : std::get<0>(r));
+  const auto info = checked_info(std::get<1>(r), check_errors, std::string_view("cholesky_ex"),
+      std::string_view("not positive definite"));
+  return {L, info};
+}
+}  // namespace
+
+std::array<Storage, 2> cholesky_ex(const Storage& A, bool upper, bool check_errors) {
+  return cholesky_ex_compose<Storage>(A, upper, check_errors);
+}
+std::array<TensorRef, 2> cholesky_ex(const TensorRef& A, bool upper, bool check_errors) {
+  return cholesky_ex_compose<TensorRef>(A, upper, check_errors);
+}
+
+// cholesky_ex_core(Tensor input, bool upper=False) -> (Tensor L, Tensor info)
+//   vjp input = cholesky_backward(g_L, L)
+//   saves: L
+
+namespace {
+
+template <class V>
+V cholesky_ex_core_vjp_input(const V& g_L, const V& L) { return cholesky_backward(g_L, L); }
+
+std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
+  return batch::loop({CholeskyExCoreBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::cholesky_ex_core(samples[0], upper); });
+}
+
+void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  const std::vector<TensorRef> outs = {L};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_L = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cholesky_ex_core_vjp_input<TensorRef>(g_L, wiring::primal(L)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> cholesky_ex_core(const Storage& input, bool upper) {
+  check_dtype(CholeskyExCoreBackward::schema_v1, input, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_cholesky_ex(CholeskyExCoreBackward::schema_v1, input, upper);
+}
+std::array<TensorRef, 2> cholesky_ex_core(const TensorRef& input, bool upper) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cholesky_ex_core_batched(input, upper);
+  std::array<Storage, 2> results = cholesky_ex_core(input->storage(), upper);
+  TensorRef L = wiring::wrap(std::move(results[0]));
+  TensorRef info = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<CholeskyExCoreBackward>();
+    CholeskyExCoreBackward& back = *node;
+    back.set_output(L->storage());
+    back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
+    back.set_input(0, input);
+    wiring::attach(L, NodeRef::share(&back), 0);
+    back.save(0, L);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cholesky_ex_core_set_tangent(L, input); });
+  return {L, info};
+}
+GradVec CholeskyExCoreBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_L = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cholesky_ex_core_vjp_input<Storage>(g_L, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CholeskyExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_L = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cholesky_ex_core_vjp_input<TensorRef>(g_L, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// cholesky_inverse(Tensor L, bool upper=False) -> Tensor out
+//   low = mH(L) if upper else L
+//   half = linalg_solve_triangular(low, eye(size(L, -1), dtype=dtype(L)), upper=False)
+//   out = matmul(mH(half), half)
+
+namespace {
+constexpr OpSchema kCholeskyInverseSchema{"cholesky_inverse",
+    "cholesky_inverse(Tensor L, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cholesky_inverse_compose(const V& L, bool upper) {
+  const auto low = (upper ? mH(L) : V(L));
+  const auto half = linalg_solve_triangular(low, lift<V>(make_eye(size(L, std::int64_t(-1)), std::nullopt, dtype(L))),
+      false, true, false);
+  return matmul(mH(half), half);
+}
+}  // namespace
+
+Storage cholesky_inverse(const Storage& L, bool upper) { return cholesky_inverse_compose<Storage>(L, upper); }
+TensorRef cholesky_inverse(const TensorRef& L, bool upper) { return cholesky_inverse_compose<TensorRef>(L, upper); }
+
 // cholesky_lower(Tensor input) -> Tensor out
 //   out = cholesky_symmetric((input + mH(input)) / 2)
 
@@ -744,6 +1038,30 @@ V cholesky_lower_compose(const V& input) {
 Storage cholesky_lower(const Storage& input) { return cholesky_lower_compose<Storage>(input); }
 TensorRef cholesky_lower(const TensorRef& input) { return cholesky_lower_compose<TensorRef>(input); }
 
+// cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out
+//   low = mH(L) if upper else L
+//   half = linalg_solve_triangular(low, B, upper=False)
+//   out = linalg_solve_triangular(mH(low), half, upper=True)
+
+namespace {
+constexpr OpSchema kCholeskySolveSchema{"cholesky_solve",
+    "cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cholesky_solve_compose(const V& B, const V& L, bool upper) {
+  const auto low = (upper ? mH(L) : V(L));
+  const auto half = linalg_solve_triangular(low, B, false, true, false);
+  return linalg_solve_triangular(mH(low), half, true, true, false);
+}
+}  // namespace
+
+Storage cholesky_solve(const Storage& B, const Storage& L, bool upper) {
+  return cholesky_solve_compose<Storage>(B, L, upper);
+}
+TensorRef cholesky_solve(const TensorRef& B, const TensorRef& L, bool upper) {
+  return cholesky_solve_compose<TensorRef>(B, L, upper);
+}
+
 // cholesky_symmetric(Tensor input, bool upper=False) -> Tensor out
 //   vjp input = cholesky_backward(g, out)
 //   saves: out
@@ -752,6 +1070,12 @@ namespace {
 
 template <class V>
 V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
+
+TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
+  const batch::Leading in(CholeskySymmetricBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::cholesky_symmetric(in[0], upper));
+}
 
 void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -766,10 +1090,12 @@ void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input
 }  // namespace
 
 Storage cholesky_symmetric(const Storage& input, bool upper) {
-  check_dtype(CholeskySymmetricBackward::schema_v1, input, kFloatDtypes);
+  check_dtype(CholeskySymmetricBackward::schema_v1, input, kFloatDtypes | kComplexDtypes);
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
     auto node = make_node<CholeskySymmetricBackward>();
@@ -799,6 +1125,44 @@ GraphGradVec CholeskySymmetricBackward::apply_for_graph(std::span<const TensorRe
     grads[0] = fit(cholesky_symmetric_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
+
+// cond(Tensor A, Scalar? p=None) -> Tensor out
+//   s = linalg_svdvals(A) if p == None or p == 2 or p == -2 else zeros((2,), dtype=dtype(A))
+//   out = select(s, -1, 0) / select(s, -1, -1) if p == None or p == 2 else select(s, -1, -1) / select(s, -1, 0) if p == -2 else cond_by_inverse(matrix_norm(A, p), inv_ex_core(A)[0], inv_ex_core(A)[1], p)
+
+namespace {
+constexpr OpSchema kCondSchema{"cond", "cond(Tensor A, Scalar? p=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cond_compose(const V& A, const std::optional<Scalar>& p) {
+  const auto s = ((!p.has_value()) || ((*p).to_double() == std::int64_t(2)) || ((*p).to_double() == std::int64_t(-2))
+      ? linalg_svdvals(A) : zeros<V>(Dims{std::int64_t(2)}, dtype(A)));
+  return ((!p.has_value()) || ((*p).to_double() == std::int64_t(2)) ? div(select(s, std::int64_t(-1), std::int64_t(0)),
+      select(s, std::int64_t(-1), std::int64_t(-1))) : ((*p).to_double() == std::int64_t(-2) ? div(select(s,
+      std::int64_t(-1), std::int64_t(-1)), select(s, std::int64_t(-1), std::int64_t(0)))
+      : cond_by_inverse(matrix_norm(A, *p, Dims{-2, -1}, false, std::nullopt), std::get<0>(inv_ex_core(A)),
+      std::get<1>(inv_ex_core(A)), *p)));
+}
+}  // namespace
+
+Storage cond(const Storage& A, const std::optional<Scalar>& p) { return cond_compose<Storage>(A, p); }
+TensorRef cond(const TensorRef& A, const std::optional<Scalar>& p) { return cond_compose<TensorRef>(A, p); }
+
+// cond(Tensor A, str p) -> Tensor out
+//   out = cond_by_inverse_named(matrix_norm(A, p), inv_ex_core(A)[0], inv_ex_core(A)[1], p)
+
+namespace {
+constexpr OpSchema kCond1Schema{"cond", "cond(Tensor A, str p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cond_1_compose(const V& A, std::string_view p) {
+  return cond_by_inverse_named(matrix_norm(A, p, Dims{-2, -1}, false, std::nullopt), std::get<0>(inv_ex_core(A)),
+      std::get<1>(inv_ex_core(A)), p);
+}
+}  // namespace
+
+Storage cond(const Storage& A, std::string_view p) { return cond_1_compose<Storage>(A, p); }
+TensorRef cond(const TensorRef& A, std::string_view p) { return cond_1_compose<TensorRef>(A, p); }
 
 // corrcoef(Tensor input) -> Tensor out
 //   c = cov_rows(input, 1)
@@ -857,6 +1221,12 @@ V det_vjp_A(const V& g, const V& A) {
   return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
 }
 
+TensorRef det_batched(const TensorRef& A) {
+  const batch::Leading in(DetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::det(in[0]));
+}
+
 void det_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -869,10 +1239,12 @@ void det_set_tangent(const TensorRef& out, const TensorRef& A) {
 }  // namespace
 
 Storage det(const Storage& A) {
-  check_dtype(DetBackward::schema_v1, A, kFloatDtypes);
+  check_dtype(DetBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<DetBackward>();
@@ -916,6 +1288,13 @@ V dot_vjp_input(const V& g, const V& tensor) { return mul(g, conj(tensor)); }
 template <class V>
 V dot_vjp_tensor(const V& g, const V& input) { return mul(g, conj(input)); }
 
+TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
+  const auto call = [&](const TensorRef& input, const TensorRef& tensor) { return ops::dot(input, tensor); };
+  const auto loop = [&] { return batch::loop({DotBackward::schema_v1, {input, tensor}},
+      [&](const batch::Samples& samples) { return ops::dot(samples[0], samples[1]); }); };
+  return batch::rules::matmul(DotBackward::schema_v1, call, loop, input, tensor);
+}
+
 void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -931,6 +1310,8 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+    return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
     auto node = make_node<DotBackward>();
@@ -992,6 +1373,12 @@ namespace {
 template <class V>
 V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
 
+TensorRef inv_batched(const TensorRef& A) {
+  const batch::Leading in(InvBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv(in[0]));
+}
+
 void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1008,6 +1395,8 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<InvBackward>();
@@ -1038,24 +1427,53 @@ GraphGradVec InvBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
-// inv_ex(Tensor A) -> (Tensor inverse, Tensor info)
+// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
+//   r = inv_ex_core(A)
+//   inverse = r[0]
+//   info = checked_info(r[1], check_errors, "inv_ex", "singular")
+
+namespace {
+constexpr OpSchema kInvExSchema{"inv_ex",
+    "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
+  const auto r = inv_ex_core(A);
+  const auto inverse = std::get<0>(r);
+  const auto info = checked_info(std::get<1>(r), check_errors, std::string_view("inv_ex"),
+      std::string_view("singular"));
+  return {inverse, info};
+}
+}  // namespace
+
+std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) { return inv_ex_compose<Storage>(A, check_errors); }
+std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
+  return inv_ex_compose<TensorRef>(A, check_errors);
+}
+
+// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
 //   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
 //   saves: inverse
 
 namespace {
 
 template <class V>
-V inv_ex_vjp_A(const V& g_inverse, const V& inverse) {
+V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
   return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
 }
 
-void inv_ex_set_tangent(const TensorRef& inverse, const TensorRef& A) {
+std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
+  return batch::loop({InvExCoreBackward::schema_v1, {A}},
+      [&](const batch::Samples& samples) { return ops::inv_ex_core(samples[0]); });
+}
+
+void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {inverse};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
     const TensorRef& g_inverse = us[0];
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(inv_ex_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
+    if (tangents[0]) grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
         A->dtype());
     return grads;
   }, tangents);
@@ -1063,17 +1481,19 @@ void inv_ex_set_tangent(const TensorRef& inverse, const TensorRef& A) {
 }
 }  // namespace
 
-std::array<Storage, 2> inv_ex(const Storage& A) {
-  check_dtype(InvExBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_inv_ex(InvExBackward::schema_v1, A);
+std::array<Storage, 2> inv_ex_core(const Storage& A) {
+  check_dtype(InvExCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
 }
-std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
-  std::array<Storage, 2> results = inv_ex(A->storage());
+std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_ex_core_batched(A);
+  std::array<Storage, 2> results = inv_ex_core(A->storage());
   TensorRef inverse = wiring::wrap(std::move(results[0]));
   TensorRef info = wiring::wrap(std::move(results[1]));
   if (wiring::records(A)) {
-    auto node = make_node<InvExBackward>();
-    InvExBackward& back = *node;
+    auto node = make_node<InvExCoreBackward>();
+    InvExCoreBackward& back = *node;
     back.set_output(inverse->storage());
     back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
     back.set_input(0, A);
@@ -1081,23 +1501,23 @@ std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
     back.save(0, inverse);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { inv_ex_set_tangent(inverse, A); });
+    wiring::each_level({&A}, {}, [&] { inv_ex_core_set_tangent(inverse, A); });
   return {inverse, info};
 }
-GradVec InvExBackward::apply(std::span<Storage> grad_outputs) {
+GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(inv_ex_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec InvExBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(inv_ex_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1138,6 +1558,432 @@ V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_
 
 Storage linalg_cholesky(const Storage& A, bool upper) { return linalg_cholesky_compose<Storage>(A, upper); }
 TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
+
+// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
+//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
+
+namespace {
+constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
+    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
+  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
+      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
+}
+}  // namespace
+
+Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
+  return linalg_cross_compose<Storage>(input, other, dim);
+}
+TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
+  return linalg_cross_compose<TensorRef>(input, other, dim);
+}
+
+// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
+//   vjp A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
+//   saves: eigenvalues, eigenvectors
+
+namespace {
+
+template <class V>
+V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
+  return eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
+}
+
+std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
+  return batch::loop({LinalgEigBackward::schema_v1, {A}},
+      [&](const batch::Samples& samples) { return ops::linalg_eig(samples[0]); });
+}
+
+void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_eigenvalues = us[0];
+    const TensorRef& g_eigenvectors = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
+        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_eig(const Storage& A) {
+  check_dtype(LinalgEigBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
+}
+std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eig_batched(A);
+  std::array<Storage, 2> results = linalg_eig(A->storage());
+  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
+  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgEigBackward>();
+    LinalgEigBackward& back = *node;
+    back.set_output(eigenvalues->storage());
+    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
+    back.set_input(0, A);
+    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
+    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
+    back.save(0, eigenvalues);
+    back.save(1, eigenvectors);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_eig_set_tangent(eigenvalues, eigenvectors, A); });
+  return {eigenvalues, eigenvectors};
+}
+GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgEigBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
+//   saves: eigenvalues, eigenvectors
+
+namespace {
+
+template <class V>
+V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
+  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
+}
+
+std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
+  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eigh(in[0], UPLO));
+}
+
+void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_eigenvalues = us[0];
+    const TensorRef& g_eigenvectors = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
+        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
+  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
+}
+std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eigh_batched(A, UPLO);
+  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
+  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
+  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgEighBackward>();
+    LinalgEighBackward& back = *node;
+    back.set_output(eigenvalues->storage());
+    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
+    back.set_input(0, A);
+    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
+    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
+    back.save(0, eigenvalues);
+    back.save(1, eigenvectors);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
+  return {eigenvalues, eigenvectors};
+}
+GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_eigvals(Tensor A) -> Tensor out
+//   out = linalg_eig(A)[0]
+
+namespace {
+constexpr OpSchema kLinalgEigvalsSchema{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
+}  // namespace
+
+Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
+TensorRef linalg_eigvals(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eigvals_compose<TensorRef>(A);
+  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
+    return wiring::wrap(linalg_eigvals(A->storage()));
+  }
+  return linalg_eigvals_compose<TensorRef>(A);
+}
+
+// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
+//   out = linalg_eigh(A, UPLO)[0]
+
+namespace {
+constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
+}  // namespace
+
+Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
+  return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
+}
+TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
+  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
+    return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
+  }
+  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
+}
+
+// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+//   ok = driver == None or driver == "gels" or driver == "gelsy" or driver == "gelsd" or driver == "gelss"
+//   r = lstsq_core(A if ok else refused(A, "linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"), B, rcond)
+//   solution = r[0]
+//   residuals = r[1]
+//   rank = r[2]
+//   singular_values = r[3]
+
+namespace {
+constexpr OpSchema kLinalgLstsqSchema{"linalg_lstsq",
+    "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  const auto ok = (!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
+      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss"));
+  const auto r = lstsq_core((ok ? V(A) : refused(A,
+      std::string_view("linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"))), B, rcond);
+  const auto solution = std::get<0>(r);
+  const auto residuals = std::get<1>(r);
+  const auto rank = std::get<2>(r);
+  const auto singular_values = std::get<3>(r);
+  return {solution, residuals, rank, singular_values};
+}
+}  // namespace
+
+std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  return linalg_lstsq_compose<Storage>(A, B, rcond, driver);
+}
+std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  return linalg_lstsq_compose<TensorRef>(A, B, rcond, driver);
+}
+
+// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
+//   r = lu_core(A, pivot)
+//   k = size(A, -2) if size(A, -2) < size(A, -1) else size(A, -1)
+//   P = lu_permutation(r[1], size(A, -2), dtype(r[0]))
+//   L = tril(narrow(r[0], -1, 0, k), -1) + eye(size(A, -2), k, dtype=dtype(r[0]))
+//   U = triu(narrow(r[0], -2, 0, k))
+
+namespace {
+constexpr OpSchema kLinalgLuSchema{"linalg_lu",
+    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> linalg_lu_compose(const V& A, bool pivot) {
+  const auto r = lu_core(A, pivot);
+  const auto k = (size(A, std::int64_t(-2)) < size(A, std::int64_t(-1)) ? size(A, std::int64_t(-2)) : size(A,
+      std::int64_t(-1)));
+  const auto P = lu_permutation(std::get<1>(r), size(A, std::int64_t(-2)), dtype(std::get<0>(r)));
+  const auto L = add(tril(narrow(std::get<0>(r), std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
+      lift<V>(make_eye(size(A, std::int64_t(-2)), k, dtype(std::get<0>(r)))), Scalar(1));
+  const auto U = triu(narrow(std::get<0>(r), std::int64_t(-2), std::int64_t(0), k), std::int64_t(0));
+  return {P, L, U};
+}
+}  // namespace
+
+std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) { return linalg_lu_compose<Storage>(A, pivot); }
+std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot) { return linalg_lu_compose<TensorRef>(A, pivot); }
+
+// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
+//   vjp LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)
+//   vjp B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))
+//   saves: LU, pivots, out, left, adjoint
+
+namespace {
+
+template <class V>
+V linalg_lu_solve_vjp_LU(const V& g, const V& LU, const V& pivots, const V& out, bool left, bool adjoint) {
+  return lu_solve_backward(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), LU, pivots, out, left, adjoint);
+}
+
+template <class V>
+V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B_shape, bool left, bool adjoint) {
+  return sum_to(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), B_shape);
+}
+
+TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
+    bool adjoint) {
+  return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_lu_solve(samples[0], samples[1], samples[2], left,
+      adjoint); });
+}
+
+void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
+    const TensorRef& B, bool left, bool adjoint) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(LU), wiring::tangent(pivots), wiring::tangent(B)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
+        wiring::primal(out), left, adjoint), LU->sizes(), LU->dtype());
+    if (tangents[2]) grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
+        B->sizes(), left, adjoint), B->sizes(), B->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint) {
+  check_dtype(LinalgLuSolveBackward::schema_v1, LU, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
+}
+TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(LU, pivots, B))
+    return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
+  TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
+  if (wiring::records(LU, B)) {
+    auto node = make_node<LinalgLuSolveBackward>();
+    LinalgLuSolveBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, LU);
+    back.set_input(2, B);
+    back.left_ = left;
+    back.adjoint_ = adjoint;
+    back.save(0, LU);
+    back.save(1, pivots);
+    wiring::attach(out, std::move(node));
+    if (back.next_edges()[0].node) back.save(2, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&LU, &B}))
+    wiring::each_level({&LU, &B}, {}, [&] { linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint); });
+  return out;
+}
+GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
+        input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec LinalgLuSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
+        adjoint_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
+        adjoint_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = vector_norm(A, 2, () if dim == None else dim, keepdim, dtype=dtype) if ord == None else matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype) if dim == None and ndim(A) == 2 else vector_norm(A, ord, (), keepdim, dtype=dtype) if dim == None and ndim(A) == 1 else refused(A, "linalg.norm: with ord and without dim the input must have one or two dimensions; give dim") if dim == None else vector_norm(A, ord, dim, keepdim, dtype=dtype) if len(dim) == 1 else matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+
+namespace {
+constexpr OpSchema kLinalgNormSchema{"linalg_norm",
+    "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V linalg_norm_compose(const V& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return (!ord.has_value() ? vector_norm(A, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
+      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : ((!dim.has_value()) && (ndim(A) == std::int64_t(2))
+      ? matrix_norm(A, *ord, Dims{std::int64_t(-2), std::int64_t(-1)}, keepdim, dtype) : ((!dim.has_value())
+      && (ndim(A) == std::int64_t(1)) ? vector_norm(A, *ord, Dims{}, keepdim, dtype) : (!dim.has_value() ? refused(A,
+      std::string_view("linalg.norm: with ord and without dim the input must have one or two dimensions; give dim"))
+      : (len(dim.value_or(Dims{})) == std::int64_t(1) ? vector_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype)
+      : matrix_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype))))));
+}
+}  // namespace
+
+Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return linalg_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
+}
+TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
+    bool keepdim, std::optional<Dtype> dtype) {
+  return linalg_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype=dtype)
+
+namespace {
+constexpr OpSchema kLinalgNorm1Schema{"linalg_norm",
+    "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V linalg_norm_1_compose(const V& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return matrix_norm(A, ord, (!dim.has_value() ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)})
+      : Dims(dim.value_or(Dims{}))), keepdim, dtype);
+}
+}  // namespace
+
+Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return linalg_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
+}
+TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
 
 }  // namespace ops
 }  // namespace tp

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -12,51 +13,89 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage amax(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage amin(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
+Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
+TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
+Storage checked_info(const Storage& info, bool check, std::string_view caller, std::string_view what);
+TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what);
+Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_view caller);
+TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-Storage div(const Storage& input, const Storage& other);
-TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage dot(const Storage& input, const Storage& tensor);
 TensorRef dot(const TensorRef& input, const TensorRef& tensor);
-Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
-TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
-TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
-Storage gt(const Storage& input, const Storage& other);
-TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
+Storage flip(const Storage& input, const Dims& dims);
+TensorRef flip(const TensorRef& input, const Dims& dims);
 Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
+Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
+TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint);
 Storage linalg_solve_backward(const Storage& grad, const Storage& A, const Storage& out, bool left);
 TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool left);
+Storage log(const Storage& input);
+TensorRef log(const TensorRef& input);
+Storage lstsq_adjoint(const Storage& grad, const Storage& A, const Storage& B, std::optional<double> rcond);
+TensorRef lstsq_adjoint(const TensorRef& grad, const TensorRef& A, const TensorRef& B, std::optional<double> rcond);
+Storage lstsq_backward(const Storage& grad, const Storage& A, const Storage& B, const Storage& x, const Storage& P);
+TensorRef lstsq_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& B, const TensorRef& x,
+    const TensorRef& P);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
+Storage lu_backward(const Storage& grad, const Storage& LU, const Storage& pivots);
+TensorRef lu_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots);
 Storage matmul_backward_input(const Storage& grad, const Storage& input, const Storage& other);
 TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
 Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
 TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
+Storage matrix_exp_backward(const Storage& grad, const Storage& input);
+TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
+TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
+Storage pow(const Storage& input, const Storage& exponent);
+TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
 TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
+Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
+TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
-TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
-Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
-TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
+TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign);
+Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
+TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U, const Storage& S,
     const Storage& Vh);
 TensorRef svd_backward(const TensorRef& g_U, const TensorRef& g_S, const TensorRef& g_Vh, const TensorRef& U,
     const TensorRef& S, const TensorRef& Vh);
+Storage triangular_backward(const Storage& grad, const Storage& A, const Storage& out, bool upper, bool left,
+    bool unitriangular);
+TensorRef triangular_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool upper, bool left,
+    bool unitriangular);
+Storage tril(const Storage& input, std::int64_t diagonal);
+TensorRef tril(const TensorRef& input, std::int64_t diagonal);
+Storage triu(const Storage& input, std::int64_t diagonal);
+TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -65,131 +104,34 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
-//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
-
-namespace {
-constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
-    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
-  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
-      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
-}
-}  // namespace
-
-Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
-  return linalg_cross_compose<Storage>(input, other, dim);
-}
-TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
-  return linalg_cross_compose<TensorRef>(input, other, dim);
-}
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
-//   saves: eigenvalues, eigenvectors
-
-namespace {
-
-template <class V>
-V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
-  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
-}
-
-void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_eigenvalues = us[0];
-    const TensorRef& g_eigenvectors = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
-        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
-  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes);
-  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
-}
-std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
-  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
-  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
-  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgEighBackward>();
-    LinalgEighBackward& back = *node;
-    back.set_output(eigenvalues->storage());
-    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
-    back.set_input(0, A);
-    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
-    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
-    back.save(0, eigenvalues);
-    back.save(1, eigenvectors);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
-  return {eigenvalues, eigenvectors};
-}
-GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
-//   out = linalg_eigh(A, UPLO)[0]
-
-namespace {
-constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
-}  // namespace
-
-Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) { return linalg_eigvalsh_compose<Storage>(A, UPLO); }
-TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
-  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
-}
-
 // linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-//   vjp A = qr_backward(g_Q, g_R, Q, R)
-//   saves: Q, R
+//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
+//   saves: A, Q, R, mode
 
 namespace {
 
 template <class V>
-V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& Q, const V& R) { return qr_backward(g_Q, g_R, Q, R); }
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
+  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
+      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
+      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
+}
 
-void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A) {
+std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
+void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {Q, R};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
     const TensorRef& g_Q = us[0];
     const TensorRef& g_R = us[1];
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(Q), wiring::primal(R)),
-        A->sizes(), A->dtype());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
+        wiring::primal(R), mode), A->sizes(), A->dtype());
     return grads;
   }, tangents);
   for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
@@ -197,10 +139,12 @@ void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorR
 }  // namespace
 
 std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
-  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes);
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
   return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
 }
 std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_qr_batched(A, mode);
   std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
   TensorRef Q = wiring::wrap(std::move(results[0]));
   TensorRef R = wiring::wrap(std::move(results[1]));
@@ -210,13 +154,15 @@ std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
     back.set_output(Q->storage());
     back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
     back.set_input(0, A);
+    back.mode_ = mode;
+    back.save(0, A);
     wiring::attach(Q, NodeRef::share(&back), 0);
     wiring::attach(R, NodeRef::share(&back), 1);
-    back.save(0, Q);
-    back.save(1, R);
+    back.save(1, Q);
+    back.save(2, R);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A); });
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
   return {Q, R};
 }
 GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
@@ -225,7 +171,8 @@ GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -234,8 +181,8 @@ GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1)), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -254,6 +201,13 @@ V linalg_solve_vjp_A(const V& g, const V& A, const V& out, bool left) {
 template <class V>
 V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
   return sum_to(linalg_solve(mH(A), g, left), B_shape);
+}
+
+TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
+  const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve(A, B, left); };
+  const auto loop = [&] { return batch::loop({LinalgSolveBackward::schema_v1, {A, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_solve(samples[0], samples[1], left); }); };
+  return batch::rules::solve(LinalgSolveBackward::schema_v1, call, loop, A, B, left);
 }
 
 void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
@@ -275,6 +229,8 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+    return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
     auto node = make_node<LinalgSolveBackward>();
@@ -314,6 +270,98 @@ GraphGradVec LinalgSolveBackward::apply_for_graph(std::span<const TensorRef> gra
   return grads;
 }
 
+// linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out
+//   vjp A = triangular_backward(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), A, out, upper, left, unitriangular)
+//   vjp B = sum_to(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), shape(B))
+//   saves: A, out, upper, left, unitriangular
+
+namespace {
+
+template <class V>
+V linalg_solve_triangular_vjp_A(const V& g, const V& A, const V& out, bool upper, bool left, bool unitriangular) {
+  return triangular_backward(linalg_solve_triangular(mH(A), g, !(upper), left, unitriangular), A, out, upper, left,
+      unitriangular);
+}
+
+template <class V>
+V linalg_solve_triangular_vjp_B(const V& g, const V& A, const Shape& B_shape, bool upper, bool left,
+    bool unitriangular) {
+  return sum_to(linalg_solve_triangular(mH(A), g, !(upper), left, unitriangular), B_shape);
+}
+
+TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
+    bool unitriangular) {
+  return batch::loop({LinalgSolveTriangularBackward::schema_v1, {A, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_solve_triangular(samples[0], samples[1], upper, left,
+      unitriangular); });
+}
+
+void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool upper,
+    bool left, bool unitriangular) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_solve_triangular_vjp_A<TensorRef>(g, wiring::primal(A), wiring::primal(out),
+        upper, left, unitriangular), A->sizes(), A->dtype());
+    if (tangents[1]) grads[1] = fit(linalg_solve_triangular_vjp_B<TensorRef>(g, wiring::primal(A), B->sizes(), upper,
+        left, unitriangular), B->sizes(), B->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular) {
+  check_dtype(LinalgSolveTriangularBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_solve_triangular(LinalgSolveTriangularBackward::schema_v1, A, B, upper, left, unitriangular);
+}
+TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+    return linalg_solve_triangular_batched(A, B, upper, left, unitriangular);
+  TensorRef out = wiring::wrap(linalg_solve_triangular(A->storage(), B->storage(), upper, left, unitriangular));
+  if (wiring::records(A, B)) {
+    auto node = make_node<LinalgSolveTriangularBackward>();
+    LinalgSolveTriangularBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, A);
+    back.set_input(1, B);
+    back.upper_ = upper;
+    back.left_ = left;
+    back.unitriangular_ = unitriangular;
+    back.save(0, A);
+    wiring::attach(out, std::move(node));
+    if (back.next_edges()[0].node) back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
+    wiring::each_level({&A, &B}, {}, [&] { linalg_solve_triangular_set_tangent(out, A, B, upper, left, unitriangular);
+        });
+  return out;
+}
+GradVec LinalgSolveTriangularBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_solve_triangular_vjp_A<Storage>(g, saved(0), saved(1), upper_, left_, unitriangular_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linalg_solve_triangular_vjp_B<Storage>(g, saved(0), input_shape(1), upper_, left_, unitriangular_),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec LinalgSolveTriangularBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_solve_triangular_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), upper_, left_,
+        unitriangular_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linalg_solve_triangular_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), upper_, left_,
+        unitriangular_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
 // linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
 //   vjp A = svd_backward(g_U, g_S, g_Vh, U, S, Vh)
 //   saves: U, S, Vh
@@ -323,6 +371,12 @@ namespace {
 template <class V>
 V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const V& S, const V& Vh) {
   return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
+}
+
+std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
+  const batch::Leading in(LinalgSvdBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_svd(in[0], full_matrices));
 }
 
 void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
@@ -342,10 +396,12 @@ void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const Tensor
 }  // namespace
 
 std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
-  check_dtype(LinalgSvdBackward::schema_v1, A, kFloatDtypes);
+  check_dtype(LinalgSvdBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
   TensorRef S = wiring::wrap(std::move(results[1]));
@@ -401,8 +457,34 @@ template <class V>
 V linalg_svdvals_compose(const V& A) { return std::get<1>(linalg_svd(A, false)); }
 }  // namespace
 
-Storage linalg_svdvals(const Storage& A) { return linalg_svdvals_compose<Storage>(A); }
-TensorRef linalg_svdvals(const TensorRef& A) { return linalg_svdvals_compose<TensorRef>(A); }
+Storage linalg_svdvals(const Storage& A) { return kernels::linalg_svdvals(kLinalgSvdvalsSchema, A); }
+TensorRef linalg_svdvals(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_svdvals_compose<TensorRef>(A);
+  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
+    return wiring::wrap(linalg_svdvals(A->storage()));
+  }
+  return linalg_svdvals_compose<TensorRef>(A);
+}
+
+// linalg_vander(Tensor x, int? N=None) -> Tensor out
+//   out = unsqueeze(x, -1) ** arange(size(x, -1) if N == None else int(N))
+
+namespace {
+constexpr OpSchema kLinalgVanderSchema{"linalg_vander", "linalg_vander(Tensor x, int? N=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V linalg_vander_compose(const V& x, std::optional<std::int64_t> N) {
+  return pow(unsqueeze(x, std::int64_t(-1)), lift<V>(make_arange(Scalar((!N.has_value() ? size(x, std::int64_t(-1))
+      : std::int64_t(*N))), std::nullopt)));
+}
+}  // namespace
+
+Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N) { return linalg_vander_compose<Storage>(x, N); }
+TensorRef linalg_vander(const TensorRef& x, std::optional<std::int64_t> N) {
+  return linalg_vander_compose<TensorRef>(x, N);
+}
 
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out
 //   vjp input = g @ conj(weight)
@@ -424,6 +506,14 @@ V linear_vjp_weight(const V& g, const V& input, const Shape& weight_shape) {
 template <class V>
 V linear_vjp_bias(const V& g, const Shape& bias_shape) { return sum_to(g, bias_shape); }
 
+TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::linear(input, weight, bias); };
+  const auto loop = [&] { return batch::loop({LinearBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::linear(samples[0], samples[1], samples[2]); }); };
+  return batch::rules::linear(LinearBackward::schema_v1, call, loop, input, weight, bias);
+}
+
 void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -444,6 +534,8 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return linear_batched(input, weight, bias);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return linear(wiring::autocast(LinearBackward::schema_v1, input), wiring::autocast(LinearBackward::schema_v1,
@@ -492,7 +584,7 @@ GraphGradVec LinearBackward::apply_for_graph(std::span<const TensorRef> grad_out
 
 // logdet(Tensor A) -> Tensor out
 //   r = slogdet(A)
-//   out = where(r[0] < 0, nan, r[1])
+//   out = log(r[0]) + r[1] if is_complex(dtype(A)) else where(r[0] < 0, nan, r[1])
 
 namespace {
 constexpr OpSchema kLogdetSchema{"logdet", "logdet(Tensor A) -> Tensor out", 1, Amp::Keep, true};
@@ -500,13 +592,308 @@ constexpr OpSchema kLogdetSchema{"logdet", "logdet(Tensor A) -> Tensor out", 1, 
 template <class V>
 V logdet_compose(const V& A) {
   const auto r = slogdet(A);
-  return where(lt(std::get<0>(r), number<V>(Scalar(std::int64_t(0)))),
-      number<V>(Scalar(std::numeric_limits<double>::quiet_NaN())), std::get<1>(r));
+  return (is_complex(dtype(A)) ? add(log(std::get<0>(r)), std::get<1>(r), Scalar(1)) : where(lt(std::get<0>(r),
+      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::numeric_limits<double>::quiet_NaN())),
+      std::get<1>(r)));
 }
 }  // namespace
 
 Storage logdet(const Storage& A) { return logdet_compose<Storage>(A); }
 TensorRef logdet(const TensorRef& A) { return logdet_compose<TensorRef>(A); }
+
+// lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+//   vjp A = lstsq_backward(as_columns(g_solution, A, B), A, as_columns(B, A, B), as_columns(solution, A, B), pinv_core(A, None, rcond, False))
+//   vjp B = lstsq_adjoint(g_solution, A, B, rcond)
+//   saves: A, B, solution, rcond
+
+namespace {
+
+template <class V>
+V lstsq_core_vjp_A(const V& g_solution, const V& A, const V& B, const V& solution, std::optional<double> rcond) {
+  return lstsq_backward(as_columns(g_solution, A, B), A, as_columns(B, A, B), as_columns(solution, A, B), pinv_core(A,
+      std::nullopt, rcond, false));
+}
+
+template <class V>
+V lstsq_core_vjp_B(const V& g_solution, const V& A, const V& B, std::optional<double> rcond) {
+  return lstsq_adjoint(g_solution, A, B, rcond);
+}
+
+std::array<TensorRef, 4> lstsq_core_batched(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
+  return batch::loop({LstsqCoreBackward::schema_v1, {A, B}},
+      [&](const batch::Samples& samples) { return ops::lstsq_core(samples[0], samples[1], rcond); });
+}
+
+void lstsq_core_set_tangent(const TensorRef& solution, const TensorRef& A, const TensorRef& B,
+    std::optional<double> rcond) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
+  const std::vector<TensorRef> outs = {solution};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_solution = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(lstsq_core_vjp_A<TensorRef>(g_solution, wiring::primal(A), wiring::primal(B),
+        wiring::primal(solution), rcond), A->sizes(), A->dtype());
+    if (tangents[1]) grads[1] = fit(lstsq_core_vjp_B<TensorRef>(g_solution, wiring::primal(A), wiring::primal(B),
+        rcond), B->sizes(), B->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optional<double> rcond) {
+  check_dtype(LstsqCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_lstsq(LstsqCoreBackward::schema_v1, A, B, rcond);
+}
+std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+    return lstsq_core_batched(A, B, rcond);
+  std::array<Storage, 4> results = lstsq_core(A->storage(), B->storage(), rcond);
+  TensorRef solution = wiring::wrap(std::move(results[0]));
+  TensorRef residuals = wiring::wrap(std::move(results[1]));
+  TensorRef rank = wiring::wrap(std::move(results[2]));
+  TensorRef singular_values = wiring::wrap(std::move(results[3]));
+  if (wiring::records(A, B)) {
+    auto node = make_node<LstsqCoreBackward>();
+    LstsqCoreBackward& back = *node;
+    back.set_output(solution->storage());
+    back.output_like_[0] = Storage(BlockRef(), residuals->dtype(), residuals->sizes());
+    back.output_like_[1] = Storage(BlockRef(), rank->dtype(), rank->sizes());
+    back.output_like_[2] = Storage(BlockRef(), singular_values->dtype(), singular_values->sizes());
+    back.set_input(0, A);
+    back.set_input(1, B);
+    back.rcond_ = rcond;
+    back.save(0, A);
+    back.save(1, B);
+    wiring::attach(solution, NodeRef::share(&back), 0);
+    if (back.next_edges()[0].node) back.save(2, solution);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A, &B}))
+    wiring::each_level({&A, &B}, {}, [&] { lstsq_core_set_tangent(solution, A, B, rcond); });
+  return {solution, residuals, rank, singular_values};
+}
+GradVec LstsqCoreBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_solution = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(lstsq_core_vjp_A<Storage>(g_solution, saved(0), saved(1), saved(2), rcond_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(lstsq_core_vjp_B<Storage>(g_solution, saved(0), saved(1), rcond_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec LstsqCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_solution = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(lstsq_core_vjp_A<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), saved_tensor(2), rcond_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(lstsq_core_vjp_B<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), rcond_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+
+// lu_core(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)
+//   vjp A = lu_backward(g_LU, LU, pivots)
+//   saves: LU, pivots
+
+namespace {
+
+template <class V>
+V lu_core_vjp_A(const V& g_LU, const V& LU, const V& pivots) { return lu_backward(g_LU, LU, pivots); }
+
+std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
+  return batch::loop({LuCoreBackward::schema_v1, {A}},
+      [&](const batch::Samples& samples) { return ops::lu_core(samples[0], pivot); });
+}
+
+void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {LU};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_LU = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(lu_core_vjp_A<TensorRef>(g_LU, wiring::primal(LU), wiring::primal(pivots)),
+        A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> lu_core(const Storage& A, bool pivot) {
+  check_dtype(LuCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_lu_core(LuCoreBackward::schema_v1, A, pivot);
+}
+std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return lu_core_batched(A, pivot);
+  std::array<Storage, 3> results = lu_core(A->storage(), pivot);
+  TensorRef LU = wiring::wrap(std::move(results[0]));
+  TensorRef pivots = wiring::wrap(std::move(results[1]));
+  TensorRef info = wiring::wrap(std::move(results[2]));
+  if (wiring::records(A)) {
+    auto node = make_node<LuCoreBackward>();
+    LuCoreBackward& back = *node;
+    back.set_output(LU->storage());
+    back.output_like_[0] = Storage(BlockRef(), pivots->dtype(), pivots->sizes());
+    back.output_like_[1] = Storage(BlockRef(), info->dtype(), info->sizes());
+    back.set_input(0, A);
+    wiring::attach(LU, NodeRef::share(&back), 0);
+    back.save(0, LU);
+    back.save(1, pivots);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { lu_core_set_tangent(LU, pivots, A); });
+  return {LU, pivots, info};
+}
+GradVec LuCoreBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_LU = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(lu_core_vjp_A<Storage>(g_LU, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LuCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_LU = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(lu_core_vjp_A<TensorRef>(g_LU, saved_tensor(0), wiring::wrap(saved(1))), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
+//   r = lu_core(A, pivot)
+//   LU = r[0]
+//   pivots = checked_pivots(r[1], r[2], "lu_factor")
+
+namespace {
+constexpr OpSchema kLuFactorSchema{"lu_factor",
+    "lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> lu_factor_compose(const V& A, bool pivot) {
+  const auto r = lu_core(A, pivot);
+  const auto LU = std::get<0>(r);
+  const auto pivots = checked_pivots(std::get<1>(r), std::get<2>(r), std::string_view("lu_factor"));
+  return {LU, pivots};
+}
+}  // namespace
+
+std::array<Storage, 2> lu_factor(const Storage& A, bool pivot) { return lu_factor_compose<Storage>(A, pivot); }
+std::array<TensorRef, 2> lu_factor(const TensorRef& A, bool pivot) { return lu_factor_compose<TensorRef>(A, pivot); }
+
+// lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
+//   r = lu_core(A, pivot)
+//   LU = r[0]
+//   pivots = r[1]
+//   info = checked_info(r[2], check_errors, "lu_factor_ex", "singular")
+
+namespace {
+constexpr OpSchema kLuFactorExSchema{"lu_factor_ex",
+    "lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> lu_factor_ex_compose(const V& A, bool pivot, bool check_errors) {
+  const auto r = lu_core(A, pivot);
+  const auto LU = std::get<0>(r);
+  const auto pivots = std::get<1>(r);
+  const auto info = checked_info(std::get<2>(r), check_errors, std::string_view("lu_factor_ex"),
+      std::string_view("singular"));
+  return {LU, pivots, info};
+}
+}  // namespace
+
+std::array<Storage, 3> lu_factor_ex(const Storage& A, bool pivot, bool check_errors) {
+  return lu_factor_ex_compose<Storage>(A, pivot, check_errors);
+}
+std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, bool check_errors) {
+  return lu_factor_ex_compose<TensorRef>(A, pivot, check_errors);
+}
+
+// lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out
+
+namespace {
+constexpr OpSchema kLuPermutationSchema{"lu_permutation",
+    "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
+  return batch::loop({kLuPermutationSchema, {pivots}},
+      [&](const batch::Samples& samples) { return ops::lu_permutation(samples[0], n, dtype); });
+}
+}  // namespace
+
+Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype) {
+  check_dtype(kLuPermutationSchema, pivots, dtype_bit(Dtype::I32));
+  return kernels::linalg_permutation(kLuPermutationSchema, pivots, n, dtype);
+}
+TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots))
+    return lu_permutation_batched(pivots, n, dtype);
+  TensorRef out = wiring::wrap(lu_permutation(pivots->storage(), n, dtype));
+  return out;
+}
+
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+//   out = linalg_lu_solve(LU_data, LU_pivots, b)
+
+namespace {
+constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
+  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
+}
+}  // namespace
+
+Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
+  return lu_solve_compose<Storage>(b, LU_data, LU_pivots);
+}
+TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
+  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
+}
+
+// lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
+//   k = size(LU_data, -2) if size(LU_data, -2) < size(LU_data, -1) else size(LU_data, -1)
+//   P = lu_permutation(LU_pivots, size(LU_data, -2), dtype(LU_data)) if unpack_pivots else zeros((0,), dtype=dtype(LU_data))
+//   L = tril(narrow(LU_data, -1, 0, k), -1) + eye(size(LU_data, -2), k, dtype=dtype(LU_data)) if unpack_data else zeros((0,), dtype=dtype(LU_data))
+//   U = triu(narrow(LU_data, -2, 0, k)) if unpack_data else zeros((0,), dtype=dtype(LU_data))
+
+namespace {
+constexpr OpSchema kLuUnpackSchema{"lu_unpack",
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> lu_unpack_compose(const V& LU_data, const V& LU_pivots, bool unpack_data, bool unpack_pivots) {
+  const auto k = (size(LU_data, std::int64_t(-2)) < size(LU_data, std::int64_t(-1)) ? size(LU_data, std::int64_t(-2))
+      : size(LU_data, std::int64_t(-1)));
+  const auto P = (unpack_pivots ? lu_permutation(LU_pivots, size(LU_data, std::int64_t(-2)), dtype(LU_data))
+      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
+  const auto L = (unpack_data ? add(tril(narrow(LU_data, std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
+      lift<V>(make_eye(size(LU_data, std::int64_t(-2)), k, dtype(LU_data))), Scalar(1))
+      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
+  const auto U = (unpack_data ? triu(narrow(LU_data, std::int64_t(-2), std::int64_t(0), k), std::int64_t(0))
+      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
+  return {P, L, U};
+}
+}  // namespace
+
+std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
+    bool unpack_pivots) {
+  return lu_unpack_compose<Storage>(LU_data, LU_pivots, unpack_data, unpack_pivots);
+}
+std::array<TensorRef, 3> lu_unpack(const TensorRef& LU_data, const TensorRef& LU_pivots, bool unpack_data,
+    bool unpack_pivots) {
+  return lu_unpack_compose<TensorRef>(LU_data, LU_pivots, unpack_data, unpack_pivots);
+}
 
 // matmul(Tensor input, Tensor other) -> Tensor out
 //   vjp input = matmul_backward_input(g, input, other)
@@ -520,6 +907,13 @@ V matmul_vjp_input(const V& g, const V& input, const V& other) { return matmul_b
 
 template <class V>
 V matmul_vjp_other(const V& g, const V& input, const V& other) { return matmul_backward_other(g, input, other); }
+
+TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
+  const auto call = [&](const TensorRef& input, const TensorRef& other) { return ops::matmul(input, other); };
+  const auto loop = [&] { return batch::loop({MatmulBackward::schema_v1, {input, other}},
+      [&](const batch::Samples& samples) { return ops::matmul(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MatmulBackward::schema_v1, call, loop, input, other);
+}
 
 void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
@@ -536,6 +930,8 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return matmul_batched(input, other);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
@@ -577,30 +973,173 @@ GraphGradVec MatmulBackward::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
-// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out
-//   moved = movedim(A, dim, (-2, -1))
-//   value = vector_norm(flatten(moved, -2, -1), 2, (-1,)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,))
+// matrix_exp(Tensor input) -> Tensor out
+//   vjp input = matrix_exp_backward(g, input)
+//   saves: input
+
+namespace {
+
+template <class V>
+V matrix_exp_vjp_input(const V& g, const V& input) { return matrix_exp_backward(g, input); }
+
+TensorRef matrix_exp_batched(const TensorRef& input) {
+  return batch::loop({MatrixExpBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::matrix_exp(samples[0]); });
+}
+
+void matrix_exp_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(matrix_exp_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage matrix_exp(const Storage& input) {
+  check_dtype(MatrixExpBackward::schema_v1, input, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_matrix_exp(MatrixExpBackward::schema_v1, input);
+}
+TensorRef matrix_exp(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return matrix_exp_batched(input);
+  TensorRef out = wiring::wrap(matrix_exp(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<MatrixExpBackward>();
+    MatrixExpBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { matrix_exp_set_tangent(out, input); });
+  return out;
+}
+GradVec MatrixExpBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(matrix_exp_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(matrix_exp_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
+//   value = amax(linalg_svdvals(moved), (-1,)) if ord == 2 else amin(linalg_svdvals(moved), (-1,)) if ord == -2 else amax(sum(abs(moved), (-2,)), (-1,)) if ord == 1 else amin(sum(abs(moved), (-2,)), (-1,)) if ord == -1 else amax(sum(abs(moved), (-1,)), (-1,)) if ord == inf else amin(sum(abs(moved), (-1,)), (-1,)) if ord == -inf else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number")
 //   out = restore_dims(value, shape(A), dim, False) if keepdim else value
 
 namespace {
 constexpr OpSchema kMatrixNormSchema{"matrix_norm",
-    "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out", 1, Amp::Keep, true};
+    "matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
 
 template <class V>
-V matrix_norm_compose(const V& A, std::string_view ord, const Dims& dim, bool keepdim) {
-  const auto moved = movedim(A, dim, Dims{std::int64_t(-2), std::int64_t(-1)});
-  const auto value = (ord == std::string_view("fro") ? vector_norm(flatten(moved, std::int64_t(-2), std::int64_t(-1)),
-      Scalar(std::int64_t(2)), Dims{std::int64_t(-1)}, false, std::nullopt) : sum(linalg_svdvals(moved),
-      Dims{std::int64_t(-1)}, false, std::nullopt));
+V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
+      std::int64_t(-1)});
+  const auto value = (ord.to_double() == std::int64_t(2) ? amax(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
+      : (ord.to_double() == std::int64_t(-2) ? amin(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
+      : (ord.to_double() == std::int64_t(1) ? amax(sum(abs(moved), Dims{std::int64_t(-2)}, false, std::nullopt),
+      Dims{std::int64_t(-1)}, false) : (ord.to_double() == std::int64_t(-1) ? amin(sum(abs(moved),
+      Dims{std::int64_t(-2)}, false, std::nullopt), Dims{std::int64_t(-1)}, false) : (ord.to_double() ==
+      std::numeric_limits<double>::infinity() ? amax(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt),
+      Dims{std::int64_t(-1)}, false) : (ord.to_double() == (-std::numeric_limits<double>::infinity())
+      ? amin(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, false)
+      : refused(moved,
+      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number"))))))));
   return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
 }
 }  // namespace
 
-Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim) {
-  return matrix_norm_compose<Storage>(A, ord, dim, keepdim);
+Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  return matrix_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
 }
-TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim) {
-  return matrix_norm_compose<TensorRef>(A, ord, dim, keepdim);
+TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return matrix_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
+//   value = vector_norm(moved, 2, (-2, -1)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,)) if ord == "nuc" else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word")
+//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
+
+namespace {
+constexpr OpSchema kMatrixNorm1Schema{"matrix_norm",
+    "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_norm_1_compose(const V& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
+      std::int64_t(-1)});
+  const auto value = (ord == std::string_view("fro") ? vector_norm(moved, Scalar(std::int64_t(2)),
+      Dims{std::int64_t(-2), std::int64_t(-1)}, false, std::nullopt) : (ord == std::string_view("nuc")
+      ? sum(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false, std::nullopt) : refused(moved,
+      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word"))));
+  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+}
+}  // namespace
+
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  return matrix_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
+}
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return matrix_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
+//   out = rank_of(A, 0.0 if atol == None else float(atol), float(rtol) if rtol != None else 0.0 if atol != None and atol > 0 else epsilon(dtype(A)) * (size(A, -1) if size(A, -1) > size(A, -2) else size(A, -2)), hermitian)
+
+namespace {
+constexpr OpSchema kMatrixRankSchema{"matrix_rank",
+    "matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V matrix_rank_compose(const V& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return rank_of(A, (!atol.has_value() ? 0.0 : double(*atol)), (rtol.has_value() ? double(*rtol) : ((atol.has_value())
+      && ((*atol) > std::int64_t(0)) ? 0.0 : epsilon(dtype(A)) * (size(A, std::int64_t(-1)) > size(A, std::int64_t(-2))
+      ? size(A, std::int64_t(-1)) : size(A, std::int64_t(-2))))), hermitian);
+}
+}  // namespace
+
+Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return matrix_rank_compose<Storage>(A, atol, rtol, hermitian);
+}
+TensorRef matrix_rank(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return matrix_rank_compose<TensorRef>(A, atol, rtol, hermitian);
+}
+
+// matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out
+//   out = rank_of(A, tol, 0.0, hermitian)
+
+namespace {
+constexpr OpSchema kMatrixRank1Schema{"matrix_rank",
+    "matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_rank_1_compose(const V& A, double tol, bool hermitian) { return rank_of(A, tol, 0.0, hermitian); }
+}  // namespace
+
+Storage matrix_rank(const Storage& A, double tol, bool hermitian) {
+  return matrix_rank_1_compose<Storage>(A, tol, hermitian);
+}
+TensorRef matrix_rank(const TensorRef& A, double tol, bool hermitian) {
+  return matrix_rank_1_compose<TensorRef>(A, tol, hermitian);
 }
 
 // mm(Tensor input, Tensor mat2) -> Tensor out
@@ -615,6 +1154,13 @@ V mm_vjp_input(const V& g, const V& mat2) { return mm(g, mH(mat2)); }
 
 template <class V>
 V mm_vjp_mat2(const V& g, const V& input) { return mm(mH(input), g); }
+
+TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::mm(input, mat2); };
+  const auto loop = [&] { return batch::loop({MmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::mm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MmBackward::schema_v1, call, loop, input, mat2);
+}
 
 void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
@@ -631,6 +1177,8 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return mm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
@@ -686,6 +1234,13 @@ V mv_vjp_input(const V& g, const V& vec) {
 template <class V>
 V mv_vjp_vec(const V& g, const V& input) { return mv(mH(input), g); }
 
+TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec) { return ops::mv(input, vec); };
+  const auto loop = [&] { return batch::loop({MvBackward::schema_v1, {input, vec}},
+      [&](const batch::Samples& samples) { return ops::mv(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MvBackward::schema_v1, call, loop, input, vec);
+}
+
 void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -701,6 +1256,8 @@ Storage mv(const Storage& input, const Storage& vec) {
   return kernels::mv(MvBackward::schema_v1, input, vec);
 }
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
+    return mv_batched(input, vec);
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {
     auto node = make_node<MvBackward>();
@@ -752,47 +1309,168 @@ V outer_compose(const V& input, const V& vec2) {
 Storage outer(const Storage& input, const Storage& vec2) { return outer_compose<Storage>(input, vec2); }
 TensorRef outer(const TensorRef& input, const TensorRef& vec2) { return outer_compose<TensorRef>(input, vec2); }
 
-// pinv(Tensor A) -> Tensor out
-//   f = linalg_svd(A, False)
-//   cut = 2.220446049250313e-16 * (size(A, -1) if size(A, -1) > size(A, -2) else size(A, -2)) * amax(f[1], (-1,), True)
-//   s = where(f[1] > cut, 1 / where(f[1] > cut, f[1], 1), 0)
-//   out = matmul(mH(f[2]) * unsqueeze(s, -2), mH(f[0]))
+// pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out
+//   out = pinv_core(A, atol, rtol, hermitian)
 
 namespace {
-constexpr OpSchema kPinvSchema{"pinv", "pinv(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kPinvSchema{"pinv",
+    "pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V pinv_compose(const V& A) {
-  const auto f = linalg_svd(A, false);
-  const auto cut = mul(number<V>(Scalar(2.220446049250313e-16 * (size(A, std::int64_t(-1)) > size(A, std::int64_t(-2))
-      ? size(A, std::int64_t(-1)) : size(A, std::int64_t(-2))))), amax(std::get<1>(f), Dims{std::int64_t(-1)}, true));
-  const auto s = where(gt(std::get<1>(f), cut), div(number<V>(Scalar(std::int64_t(1))), where(gt(std::get<1>(f), cut),
-      std::get<1>(f), number<V>(Scalar(std::int64_t(1))))), number<V>(Scalar(std::int64_t(0))));
-  return matmul(mul(mH(std::get<2>(f)), unsqueeze(s, std::int64_t(-2))), mH(std::get<0>(f)));
+V pinv_compose(const V& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return pinv_core(A, atol, rtol, hermitian);
 }
 }  // namespace
 
-Storage pinv(const Storage& A) { return pinv_compose<Storage>(A); }
-TensorRef pinv(const TensorRef& A) { return pinv_compose<TensorRef>(A); }
+Storage pinv(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return pinv_compose<Storage>(A, atol, rtol, hermitian);
+}
+TensorRef pinv(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  return pinv_compose<TensorRef>(A, atol, rtol, hermitian);
+}
 
-// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
-//   vjp A = unsqueeze(unsqueeze(g_logabsdet, -1), -1) * mT(inv(A))
-//   saves: A
+// pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out
+//   out = pinv_core(A, None, rcond, hermitian)
+
+namespace {
+constexpr OpSchema kPinv1Schema{"pinv", "pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V pinv_1_compose(const V& A, double rcond, bool hermitian) { return pinv_core(A, std::nullopt, rcond, hermitian); }
+}  // namespace
+
+Storage pinv(const Storage& A, double rcond, bool hermitian) { return pinv_1_compose<Storage>(A, rcond, hermitian); }
+TensorRef pinv(const TensorRef& A, double rcond, bool hermitian) {
+  return pinv_1_compose<TensorRef>(A, rcond, hermitian);
+}
+
+// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
+//   vjp A = pinv_backward(g, A, out)
+//   saves: A, out
 
 namespace {
 
 template <class V>
-V slogdet_vjp_A(const V& g_logabsdet, const V& A) {
-  return mul(unsqueeze(unsqueeze(g_logabsdet, std::int64_t(-1)), std::int64_t(-1)), mT(inv(A)));
+V pinv_core_vjp_A(const V& g, const V& A, const V& out) { return pinv_backward(g, A, out); }
+
+TensorRef pinv_core_batched(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
+    bool hermitian) {
+  return batch::loop({PinvCoreBackward::schema_v1, {A}},
+      [&](const batch::Samples& samples) { return ops::pinv_core(samples[0], atol, rtol, hermitian); });
 }
 
-void slogdet_set_tangent(const TensorRef& logabsdet, const TensorRef& A) {
+void pinv_core_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {logabsdet};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_logabsdet = us[0];
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(slogdet_vjp_A<TensorRef>(g_logabsdet, wiring::primal(A)), A->sizes(), A->dtype());
+    if (tangents[0]) grads[0] = fit(pinv_core_vjp_A<TensorRef>(g, wiring::primal(A), wiring::primal(out)), A->sizes(),
+        A->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  check_dtype(PinvCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_pinv(PinvCoreBackward::schema_v1, A, atol, rtol, hermitian);
+}
+TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return pinv_core_batched(A, atol, rtol, hermitian);
+  TensorRef out = wiring::wrap(pinv_core(A->storage(), atol, rtol, hermitian));
+  if (wiring::records(A)) {
+    auto node = make_node<PinvCoreBackward>();
+    PinvCoreBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, A);
+    back.save(0, A);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { pinv_core_set_tangent(out, A); });
+  return out;
+}
+GradVec PinvCoreBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(pinv_core_vjp_A<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec PinvCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(pinv_core_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// pinverse(Tensor input, float rcond=1e-15) -> Tensor out
+//   out = pinv_core(input, None, rcond, False)
+
+namespace {
+constexpr OpSchema kPinverseSchema{"pinverse", "pinverse(Tensor input, float rcond=1e-15) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V pinverse_compose(const V& input, double rcond) { return pinv_core(input, std::nullopt, rcond, false); }
+}  // namespace
+
+Storage pinverse(const Storage& input, double rcond) { return pinverse_compose<Storage>(input, rcond); }
+TensorRef pinverse(const TensorRef& input, double rcond) { return pinverse_compose<TensorRef>(input, rcond); }
+
+// refused(Tensor A, str message) -> Tensor out
+
+namespace {
+constexpr OpSchema kRefusedSchema{"refused", "refused(Tensor A, str message) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef refused_batched(const TensorRef& A, std::string_view message) {
+  return batch::loop({kRefusedSchema, {A}}, [&](const batch::Samples& samples) { return ops::refused(samples[0],
+      message); });
+}
+}  // namespace
+
+Storage refused(const Storage& A, std::string_view message) {
+  return kernels::linalg_refused(kRefusedSchema, A, message);
+}
+TensorRef refused(const TensorRef& A, std::string_view message) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return refused_batched(A, message);
+  TensorRef out = wiring::wrap(refused(A->storage(), message));
+  return out;
+}
+
+// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
+//   vjp A = slogdet_backward(g_sign, g_logabsdet, A, sign)
+//   saves: A, sign
+
+namespace {
+
+template <class V>
+V slogdet_vjp_A(const V& g_sign, const V& g_logabsdet, const V& A, const V& sign) {
+  return slogdet_backward(g_sign, g_logabsdet, A, sign);
+}
+
+std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
+  const batch::Leading in(SlogdetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::slogdet(in[0]));
+}
+
+void slogdet_set_tangent(const TensorRef& sign, const TensorRef& logabsdet, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {sign, logabsdet};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_sign = us[0];
+    const TensorRef& g_logabsdet = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, wiring::primal(A),
+        wiring::primal(sign)), A->sizes(), A->dtype());
     return grads;
   }, tangents);
   for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
@@ -800,10 +1478,12 @@ void slogdet_set_tangent(const TensorRef& logabsdet, const TensorRef& A) {
 }  // namespace
 
 std::array<Storage, 2> slogdet(const Storage& A) {
-  check_dtype(SlogdetBackward::schema_v1, A, kFloatDtypes);
+  check_dtype(SlogdetBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
   return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> slogdet(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return slogdet_batched(A);
   std::array<Storage, 2> results = slogdet(A->storage());
   TensorRef sign = wiring::wrap(std::move(results[0]));
   TensorRef logabsdet = wiring::wrap(std::move(results[1]));
@@ -814,27 +1494,107 @@ std::array<TensorRef, 2> slogdet(const TensorRef& A) {
     back.output_like_[0] = Storage(BlockRef(), logabsdet->dtype(), logabsdet->sizes());
     back.set_input(0, A);
     back.save(0, A);
+    wiring::attach(sign, NodeRef::share(&back), 0);
     wiring::attach(logabsdet, NodeRef::share(&back), 1);
+    back.save(1, sign);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { slogdet_set_tangent(logabsdet, A); });
+    wiring::each_level({&A}, {}, [&] { slogdet_set_tangent(sign, logabsdet, A); });
   return {sign, logabsdet};
 }
 GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
-  if (!(grad_outputs[1].defined())) return grads;
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_sign = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<Storage>(g_logabsdet, saved(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(slogdet_vjp_A<Storage>(g_sign, g_logabsdet, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
-  if (!(bool(grad_outputs[1]))) return grads;
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_sign = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<TensorRef>(g_logabsdet, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
   return grads;
+}
+
+// solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
+//   f = lu_core(A)
+//   column = ndim(B) == 1 or ndim(B) == ndim(A) - 1 and shape(B) == first_sizes(shape(A), -1)
+//   rhs = unsqueeze(B, -1) if column else B
+//   x = linalg_lu_solve(f[0], f[1], rhs, left=left)
+//   result = squeeze(x, (-1,)) if column else x
+//   info = checked_info(f[2], check_errors, "solve_ex", "singular")
+
+namespace {
+constexpr OpSchema kSolveExSchema{"solve_ex",
+    "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> solve_ex_compose(const V& A, const V& B, bool left, bool check_errors) {
+  const auto f = lu_core(A, true);
+  const auto column = (ndim(B) == std::int64_t(1)) || ((ndim(B) == (ndim(A) - std::int64_t(1))) && (shape(B) ==
+      first_sizes(shape(A), std::int64_t(-1))));
+  const auto rhs = (column ? unsqueeze(B, std::int64_t(-1)) : V(B));
+  const auto x = linalg_lu_solve(std::get<0>(f), std::get<1>(f), rhs, left, false);
+  const auto result = (column ? squeeze(x, Dims{std::int64_t(-1)}) : V(x));
+  const auto info = checked_info(std::get<2>(f), check_errors, std::string_view("solve_ex"),
+      std::string_view("singular"));
+  return {result, info};
+}
+}  // namespace
+
+std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors) {
+  return solve_ex_compose<Storage>(A, B, left, check_errors);
+}
+std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors) {
+  return solve_ex_compose<TensorRef>(A, B, left, check_errors);
+}
+
+// tensorinv(Tensor A, int ind=2) -> Tensor out
+//   out = reshape(inv(reshape(A if ind > 0 else refused(A, "linalg.tensorinv: ind must be positive"), (product_of(first_sizes(shape(A), ind)), -1))), joined(last_sizes(shape(A), ind), first_sizes(shape(A), ind)))
+
+namespace {
+constexpr OpSchema kTensorinvSchema{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V tensorinv_compose(const V& A, std::int64_t ind) {
+  return reshape(inv(reshape((ind > std::int64_t(0) ? V(A) : refused(A,
+      std::string_view("linalg.tensorinv: ind must be positive"))), Dims{product_of(first_sizes(shape(A), ind)),
+      std::int64_t(-1)})), joined(last_sizes(shape(A), ind), first_sizes(shape(A), ind)));
+}
+}  // namespace
+
+Storage tensorinv(const Storage& A, std::int64_t ind) { return tensorinv_compose<Storage>(A, ind); }
+TensorRef tensorinv(const TensorRef& A, std::int64_t ind) { return tensorinv_compose<TensorRef>(A, ind); }
+
+// tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out
+//   a = A if dims == None else movedim(A, dims, last_dims(len(fft_dims(dims, None, 0))))
+//   out = reshape(linalg_solve(reshape(a, (numel(B), -1)), reshape(B, (-1,))), last_sizes(shape(a), ndim(B)))
+
+namespace {
+constexpr OpSchema kTensorsolveSchema{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V tensorsolve_compose(const V& A, const V& B, const std::optional<Dims>& dims) {
+  const auto a = (!dims.has_value() ? V(A) : movedim(A, dims.value_or(Dims{}), last_dims(len(fft_dims(dims,
+      std::nullopt, std::int64_t(0))))));
+  return reshape(linalg_solve(reshape(a, Dims{numel(B), std::int64_t(-1)}), reshape(B, Dims{std::int64_t(-1)}), true),
+      last_sizes(shape(a), ndim(B)));
+}
+}  // namespace
+
+Storage tensorsolve(const Storage& A, const Storage& B, const std::optional<Dims>& dims) {
+  return tensorsolve_compose<Storage>(A, B, dims);
+}
+TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optional<Dims>& dims) {
+  return tensorsolve_compose<TensorRef>(A, B, dims);
 }
 
 // trace(Tensor input) -> Tensor out
@@ -856,6 +1616,52 @@ TensorRef trace(const TensorRef& input) {
     return trace(wiring::autocast(kTraceSchema, input));
   }
   return trace_compose<TensorRef>(input);
+}
+
+// triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+//   solution = linalg_solve_triangular(mT(A), b, upper=not upper, unitriangular=unitriangular) if transpose else linalg_solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
+//   cloned_coefficient = clone(A)
+
+namespace {
+constexpr OpSchema kTriangularSolveSchema{"triangular_solve",
+    "triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> triangular_solve_compose(const V& b, const V& A, bool upper, bool transpose, bool unitriangular) {
+  const auto solution = (transpose ? linalg_solve_triangular(mT(A), b, !(upper), true, unitriangular)
+      : linalg_solve_triangular(A, b, upper, true, unitriangular));
+  const auto cloned_coefficient = clone(A);
+  return {solution, cloned_coefficient};
+}
+}  // namespace
+
+std::array<Storage, 2> triangular_solve(const Storage& b, const Storage& A, bool upper, bool transpose,
+    bool unitriangular) {
+  return triangular_solve_compose<Storage>(b, A, upper, transpose, unitriangular);
+}
+std::array<TensorRef, 2> triangular_solve(const TensorRef& b, const TensorRef& A, bool upper, bool transpose,
+    bool unitriangular) {
+  return triangular_solve_compose<TensorRef>(b, A, upper, transpose, unitriangular);
+}
+
+// vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out
+//   out = linalg_vander(x, N) if increasing else flip(linalg_vander(x, N), (-1,))
+
+namespace {
+constexpr OpSchema kVanderSchema{"vander", "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V vander_compose(const V& x, std::optional<std::int64_t> N, bool increasing) {
+  return (increasing ? linalg_vander(x, N) : flip(linalg_vander(x, N), Dims{std::int64_t(-1)}));
+}
+}  // namespace
+
+Storage vander(const Storage& x, std::optional<std::int64_t> N, bool increasing) {
+  return vander_compose<Storage>(x, N, increasing);
+}
+TensorRef vander(const TensorRef& x, std::optional<std::int64_t> N, bool increasing) {
+  return vander_compose<TensorRef>(x, N, increasing);
 }
 
 // vdot(Tensor input, Tensor other) -> Tensor out

@@ -5,38 +5,20 @@
 
 namespace tp::ops {
 
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-class TP_API LinalgEighBackward final : public FuncOp<LinalgEighBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_eigh",
-      "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgEighBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
-  LinalgEighBackward() : FuncOp<LinalgEighBackward, 1, 2>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEighBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
-
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgEighBackward)
-};
-
 // linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 2> {
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
  public:
   static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
       1, Amp::Keep, true};
   static constexpr const char* kName = "LinalgQrBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"Q", "R"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
-  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 2>(2) {}
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
 
+  std::string mode_;
   std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
 
  protected:
@@ -58,6 +40,25 @@ class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2
 
  protected:
   TP_NODE_DISPOSE(LinalgSolveBackward)
+};
+
+// linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out
+class TP_API LinalgSolveTriangularBackward final : public FuncOp<LinalgSolveTriangularBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_solve_triangular",
+      "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgSolveTriangularBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"A", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool upper_ = false;
+  bool left_ = false;
+  bool unitriangular_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(LinalgSolveTriangularBackward)
 };
 
 // linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
@@ -94,6 +95,45 @@ class TP_API LinearBackward final : public FuncOp<LinearBackward, 3, 2> {
   TP_NODE_DISPOSE(LinearBackward)
 };
 
+// lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+class TP_API LstsqCoreBackward final : public FuncOp<LstsqCoreBackward, 2, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"lstsq_core",
+      "lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LstsqCoreBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "B", "solution"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  LstsqCoreBackward() : FuncOp<LstsqCoreBackward, 2, 3>(4) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LstsqCoreBackward, 2, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::optional<double> rcond_;
+  std::array<Storage, 3> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LstsqCoreBackward)
+};
+
+// lu_core(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)
+class TP_API LuCoreBackward final : public FuncOp<LuCoreBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"lu_core",
+      "lu_core(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LuCoreBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"LU", "pivots"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
+  LuCoreBackward() : FuncOp<LuCoreBackward, 1, 2>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LuCoreBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LuCoreBackward)
+};
+
 // matmul(Tensor input, Tensor other) -> Tensor out
 class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
  public:
@@ -107,6 +147,20 @@ class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
 
  protected:
   TP_NODE_DISPOSE(MatmulBackward)
+};
+
+// matrix_exp(Tensor input) -> Tensor out
+class TP_API MatrixExpBackward final : public FuncOp<MatrixExpBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"matrix_exp", "matrix_exp(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "MatrixExpBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(MatrixExpBackward)
 };
 
 // mm(Tensor input, Tensor mat2) -> Tensor out
@@ -137,36 +191,39 @@ class TP_API MvBackward final : public FuncOp<MvBackward, 2, 2> {
   TP_NODE_DISPOSE(MvBackward)
 };
 
+// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
+class TP_API PinvCoreBackward final : public FuncOp<PinvCoreBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"pinv_core",
+      "pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "PinvCoreBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"A", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(PinvCoreBackward)
+};
+
 // slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
-class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 1> {
+class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
  public:
   static constexpr OpSchema schema_v1{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", 1, Amp::Keep,
       true};
   static constexpr const char* kName = "SlogdetBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"A"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  SlogdetBackward() : FuncOp<SlogdetBackward, 1, 1>(2) {}
+  static constexpr std::array<const char*, 2> kSavedNames{"A", "sign"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  SlogdetBackward() : FuncOp<SlogdetBackward, 1, 2>(2) {}
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<SlogdetBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<SlogdetBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
 
   std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
 
  protected:
   TP_NODE_DISPOSE(SlogdetBackward)
 };
-
-// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
-TP_API Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
-TP_API TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-TP_API std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO);
-TP_API std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO);
-
-// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
-TP_API Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
-TP_API TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
 
 // linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
 TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
@@ -176,6 +233,11 @@ TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view m
 TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
 TP_API TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
 
+// linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out
+TP_API Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
+TP_API TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left,
+    bool unitriangular);
+
 // linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
 TP_API std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices);
 TP_API std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices);
@@ -183,6 +245,10 @@ TP_API std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrice
 // linalg_svdvals(Tensor A) -> Tensor out
 TP_API Storage linalg_svdvals(const Storage& A);
 TP_API TensorRef linalg_svdvals(const TensorRef& A);
+
+// linalg_vander(Tensor x, int? N=None) -> Tensor out
+TP_API Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N);
+TP_API TensorRef linalg_vander(const TensorRef& x, std::optional<std::int64_t> N);
 
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor out
 TP_API Storage linear(const Storage& input, const Storage& weight, const Storage& bias);
@@ -192,13 +258,64 @@ TP_API TensorRef linear(const TensorRef& input, const TensorRef& weight, const T
 TP_API Storage logdet(const Storage& A);
 TP_API TensorRef logdet(const TensorRef& A);
 
+// lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+TP_API std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optional<double> rcond);
+TP_API std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond);
+
+// lu_core(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)
+TP_API std::array<Storage, 3> lu_core(const Storage& A, bool pivot);
+TP_API std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot);
+
+// lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
+TP_API std::array<Storage, 2> lu_factor(const Storage& A, bool pivot);
+TP_API std::array<TensorRef, 2> lu_factor(const TensorRef& A, bool pivot);
+
+// lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
+TP_API std::array<Storage, 3> lu_factor_ex(const Storage& A, bool pivot, bool check_errors);
+TP_API std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, bool check_errors);
+
+// lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out
+TP_API Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
+TP_API TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
+
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
+TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
+
+// lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
+TP_API std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
+    bool unpack_pivots);
+TP_API std::array<TensorRef, 3> lu_unpack(const TensorRef& LU_data, const TensorRef& LU_pivots, bool unpack_data,
+    bool unpack_pivots);
+
 // matmul(Tensor input, Tensor other) -> Tensor out
 TP_API Storage matmul(const Storage& input, const Storage& other);
 TP_API TensorRef matmul(const TensorRef& input, const TensorRef& other);
 
-// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False) -> Tensor out
-TP_API Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim);
-TP_API TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim);
+// matrix_exp(Tensor input) -> Tensor out
+TP_API Storage matrix_exp(const Storage& input);
+TP_API TensorRef matrix_exp(const TensorRef& input);
+
+// matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+TP_API TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+
+// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+TP_API TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+
+// matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
+TP_API Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+TP_API TensorRef matrix_rank(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
+    bool hermitian);
+
+// matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out
+TP_API Storage matrix_rank(const Storage& A, double tol, bool hermitian);
+TP_API TensorRef matrix_rank(const TensorRef& A, double tol, bool hermitian);
 
 // mm(Tensor input, Tensor mat2) -> Tensor out
 TP_API Storage mm(const Storage& input, const Storage& mat2);
@@ -212,17 +329,55 @@ TP_API TensorRef mv(const TensorRef& input, const TensorRef& vec);
 TP_API Storage outer(const Storage& input, const Storage& vec2);
 TP_API TensorRef outer(const TensorRef& input, const TensorRef& vec2);
 
-// pinv(Tensor A) -> Tensor out
-TP_API Storage pinv(const Storage& A);
-TP_API TensorRef pinv(const TensorRef& A);
+// pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out
+TP_API Storage pinv(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+TP_API TensorRef pinv(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+
+// pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out
+TP_API Storage pinv(const Storage& A, double rcond, bool hermitian);
+TP_API TensorRef pinv(const TensorRef& A, double rcond, bool hermitian);
+
+// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
+TP_API Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+TP_API TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+
+// pinverse(Tensor input, float rcond=1e-15) -> Tensor out
+TP_API Storage pinverse(const Storage& input, double rcond);
+TP_API TensorRef pinverse(const TensorRef& input, double rcond);
+
+// refused(Tensor A, str message) -> Tensor out
+TP_API Storage refused(const Storage& A, std::string_view message);
+TP_API TensorRef refused(const TensorRef& A, std::string_view message);
 
 // slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
 TP_API std::array<Storage, 2> slogdet(const Storage& A);
 TP_API std::array<TensorRef, 2> slogdet(const TensorRef& A);
 
+// solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
+TP_API std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors);
+TP_API std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors);
+
+// tensorinv(Tensor A, int ind=2) -> Tensor out
+TP_API Storage tensorinv(const Storage& A, std::int64_t ind);
+TP_API TensorRef tensorinv(const TensorRef& A, std::int64_t ind);
+
+// tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out
+TP_API Storage tensorsolve(const Storage& A, const Storage& B, const std::optional<Dims>& dims);
+TP_API TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optional<Dims>& dims);
+
 // trace(Tensor input) -> Tensor out
 TP_API Storage trace(const Storage& input);
 TP_API TensorRef trace(const TensorRef& input);
+
+// triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+TP_API std::array<Storage, 2> triangular_solve(const Storage& b, const Storage& A, bool upper, bool transpose,
+    bool unitriangular);
+TP_API std::array<TensorRef, 2> triangular_solve(const TensorRef& b, const TensorRef& A, bool upper, bool transpose,
+    bool unitriangular);
+
+// vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out
+TP_API Storage vander(const Storage& x, std::optional<std::int64_t> N, bool increasing);
+TP_API TensorRef vander(const TensorRef& x, std::optional<std::int64_t> N, bool increasing);
 
 // vdot(Tensor input, Tensor other) -> Tensor out
 TP_API Storage vdot(const Storage& input, const Storage& other);

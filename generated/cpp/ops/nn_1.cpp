@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/losses.h"
 #include "kernels/pool.h"
 
@@ -97,6 +98,11 @@ V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
+}
+
 void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
 }
@@ -107,6 +113,8 @@ Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool1d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool1dBackward>();
@@ -147,6 +155,12 @@ V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool1d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_backward(wiring::tangent(grad), size), out));
 }
@@ -157,6 +171,8 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool1dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool1d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool1dBackwardBackward>();
@@ -197,6 +213,11 @@ V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
+}
+
 void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
 }
@@ -207,6 +228,8 @@ Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool2d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool2dBackward>();
@@ -247,6 +270,12 @@ V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool2d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_backward(wiring::tangent(grad), size), out));
 }
@@ -257,6 +286,8 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool2dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool2d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool2dBackwardBackward>();
@@ -297,6 +328,11 @@ V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool3d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
+}
+
 void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
 }
@@ -307,6 +343,8 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool3d_batched(input, output_size);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return adaptive_avg_pool3d(wiring::autocast(AdaptiveAvgPool3dBackward::schema_v1, input), output_size);
@@ -352,6 +390,12 @@ V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
       size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool3d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_backward(wiring::tangent(grad), size), out));
 }
@@ -362,6 +406,8 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool3dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool3d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool3dBackwardBackward>();
@@ -426,6 +472,11 @@ TensorRef adaptive_max_pool1d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather1d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_max_pool1d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -441,6 +492,8 @@ std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool1d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool1d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -511,6 +564,11 @@ TensorRef adaptive_max_pool2d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather2d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_max_pool2d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -526,6 +584,8 @@ std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool2d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool2d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -596,6 +656,11 @@ TensorRef adaptive_max_pool3d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather3d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_max_pool3d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -611,6 +676,8 @@ std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool3d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool3d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -682,6 +749,15 @@ V avg_pool1d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool1d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool1d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -698,6 +774,9 @@ Storage avg_pool1d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -750,6 +829,13 @@ V avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dPlainBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::avg_pool1d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -766,6 +852,9 @@ Storage avg_pool1d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -843,6 +932,15 @@ V avg_pool2d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool2d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool2d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -859,6 +957,9 @@ Storage avg_pool2d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -911,6 +1012,13 @@ V avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dPlainBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::avg_pool2d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -927,6 +1035,9 @@ Storage avg_pool2d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -1009,6 +1120,15 @@ V avg_pool3d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool3d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool3d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1025,6 +1145,9 @@ Storage avg_pool3d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -1077,6 +1200,13 @@ V avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dPlainBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::avg_pool3d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1093,6 +1223,9 @@ Storage avg_pool3d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -1335,6 +1468,18 @@ V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target,
       label_smoothing);
 }
 
+std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
+      label_smoothing); };
+  const auto loop = [&] { return batch::loop({CrossEntropyIndexBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::cross_entropy_index(samples[0], samples[1], samples[2],
+      ignore_index, reduction, label_smoothing); }); };
+  return batch::rules::cross_entropy(CrossEntropyIndexBackward::schema_v1, call, loop, input, target, weight,
+      ignore_index, reduction, label_smoothing);
+}
+
 void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
     const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
@@ -1360,6 +1505,8 @@ std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& 
 }
 std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
   std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction, label_smoothing);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1431,6 +1578,14 @@ V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& inp
       class_dim(shape(input))));
 }
 
+TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
+      total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
+      samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
+}
+
 void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
@@ -1459,6 +1614,9 @@ Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, 
 TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, target, weight, logsumexp, total_weight))
+    return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
+        reduction, label_smoothing);
   TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
       storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
       label_smoothing));

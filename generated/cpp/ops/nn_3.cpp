@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/losses.h"
 #include "kernels/norm.h"
 #include "kernels/resample.h"
@@ -124,6 +125,9 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+    return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_layer_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -161,6 +165,16 @@ std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const
   return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
 }
 
+std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, std::optional<double> eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
+      normalized_shape, weight, eps); };
+  const auto loop = [&] { return batch::loop({NativeRmsNormBackward::schema_v1, {input, weight}},
+      [&](const batch::Samples& samples) { return ops::native_rms_norm(samples[0], normalized_shape, samples[1], eps);
+      }); };
+  return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
+}
+
 void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
@@ -185,6 +199,8 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+    return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef rstd = wiring::wrap(std::move(results[1]));
@@ -271,6 +287,9 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+    return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
+        want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 2> results = native_rms_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -322,6 +341,13 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
+TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
+      samples[3], ignore_index, reduction); });
+}
+
 void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
@@ -343,6 +369,8 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+    return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
   if (wiring::records(grad)) {
@@ -398,6 +426,17 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
+std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
+  const auto loop = [&] { return batch::loop({NllLossForwardBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_forward(samples[0], samples[1], samples[2],
+      ignore_index, reduction); }); };
+  return batch::rules::nll_loss(NllLossForwardBackward::schema_v1, call, loop, input, target, weight, ignore_index,
+      reduction);
+}
+
 void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
@@ -415,6 +454,8 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -843,6 +884,13 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
+TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(SoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax(in[0], dim_, dtype));
+}
+
 void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -860,6 +908,8 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return softmax(wiring::autocast(SoftmaxBackward::schema_v1, input), dim, dtype);
@@ -911,6 +961,13 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
+TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
+}
+
 void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
@@ -930,6 +987,8 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+    return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
     auto node = make_node<SoftmaxBackwardBackward>();
@@ -1031,6 +1090,13 @@ V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
+TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  const batch::Leading in(UpsampleBicubicBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
+}
+
 void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
@@ -1046,6 +1112,8 @@ Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleBicubicBackwardBackward>();
@@ -1092,6 +1160,13 @@ V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_bicubic_backward(g, input_shape, scale, align_corners);
 }
 
+TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  const batch::Leading in(UpsampleBicubicToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_bicubic_to(in[0], size_, scale, align_corners));
+}
+
 void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
@@ -1105,6 +1180,8 @@ Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::v
 }
 TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_bicubic_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
     auto node = make_node<UpsampleBicubicToBackward>();
@@ -1153,6 +1230,13 @@ V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const s
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
+TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  const batch::Leading in(UpsampleLinearBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
+}
+
 void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
@@ -1168,6 +1252,8 @@ Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, co
 }
 TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleLinearBackwardBackward>();
@@ -1214,6 +1300,13 @@ V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::
   return upsample_linear_backward(g, input_shape, scale, align_corners);
 }
 
+TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  const batch::Leading in(UpsampleLinearToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_linear_to(in[0], size_, scale, align_corners));
+}
+
 void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
@@ -1227,6 +1320,8 @@ Storage upsample_linear_to(const Storage& input, const Dims& size, const std::ve
 }
 TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_linear_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
     auto node = make_node<UpsampleLinearToBackward>();
@@ -1275,6 +1370,13 @@ V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, exact);
 }
 
+TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool exact) {
+  const batch::Leading in(UpsampleNearestBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
+}
+
 void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
@@ -1288,6 +1390,8 @@ Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool exact) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_nearest_backward_batched(grad, input_size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleNearestBackwardBackward>();
@@ -1333,6 +1437,13 @@ V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_nearest_backward(g, input_shape, scale, exact);
 }
 
+TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool exact) {
+  const batch::Leading in(UpsampleNearestToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_nearest_to(in[0], size_, scale, exact));
+}
+
 void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
@@ -1344,6 +1455,8 @@ Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::v
   return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
 }
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_nearest_to_batched(input, size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
   if (wiring::records(input)) {
     auto node = make_node<UpsampleNearestToBackward>();

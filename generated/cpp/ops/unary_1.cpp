@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -18,6 +19,10 @@ enum : int {
   kAcosVjpInput,
   kAcosh,
   kAcoshVjpInput,
+  kAiryAi,
+  kAiryAiVjpInput,
+  kAiryAiPrime,
+  kAiryAiPrimeVjpInput,
   kAngle,
   kAsin,
   kAsinVjpInput,
@@ -27,6 +32,14 @@ enum : int {
   kAtanVjpInput,
   kAtanh,
   kAtanhVjpInput,
+  kBesselJ0,
+  kBesselJ0VjpInput,
+  kBesselJ1,
+  kBesselJ1VjpInput,
+  kBesselY0,
+  kBesselY0VjpInput,
+  kBesselY1,
+  kBesselY1VjpInput,
   kCeil,
   kCelu,
   kCeluVjpInput,
@@ -47,38 +60,14 @@ enum : int {
   kErfVjpInput,
   kErfc,
   kErfcVjpInput,
+  kErfcx,
+  kErfcxVjpInput,
   kErfinv,
   kErfinvVjpInput,
   kExp,
   kExpVjpInput,
   kExp2,
   kExp2VjpInput,
-  kExpm1,
-  kExpm1VjpInput,
-  kFloor,
-  kFrac,
-  kGeluErf,
-  kGeluErfVjpInput,
-  kGeluTanh,
-  kGeluTanhVjpInput,
-  kHardshrink,
-  kHardshrinkVjpInput,
-  kHardsigmoid,
-  kHardsigmoidVjpInput,
-  kHardswish,
-  kHardswishVjpInput,
-  kHardtanh,
-  kHardtanhVjpInput,
-  kI0,
-  kI0VjpInput,
-  kI0e,
-  kI0eVjpInput,
-  kI1,
-  kI1VjpInput,
-  kI1e,
-  kI1eVjpInput,
-  kLeakyRelu,
-  kLeakyReluVjpInput,
 };
 }  // namespace
 
@@ -89,22 +78,12 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage angle_backward(const Storage& grad, const Storage& input);
 TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
-Storage clamp(const Storage& input, const Storage& min, const Storage& max);
-TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage ge(const Storage& input, const Storage& other);
-TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage le(const Storage& input, const Storage& other);
-TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -113,8 +92,6 @@ Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
-Storage pow(const Storage& input, const Storage& exponent);
-TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage sgn(const Storage& input);
@@ -129,8 +106,6 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage tanh(const Storage& input);
-TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
@@ -149,6 +124,17 @@ TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
 
+TensorRef abs_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::abs(in[0]));
+}
+
+TensorRef abs__batched(const TensorRef& input) {
+  const batch::InPlace in(AbsBackward::schema_v1, {&input});
+  ops::abs_(in[0]);
+  return input;
+}
+
 void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -159,6 +145,8 @@ void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage abs(const Storage& input) { return kernels::elementwise(kAbsSpec, loops[kAbs], {&input}); }
 TensorRef abs(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs_batched(input);
   TensorRef out = wiring::wrap(abs(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AbsBackward>();
@@ -173,6 +161,8 @@ TensorRef abs(const TensorRef& input) {
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
   TensorRef dual;
@@ -192,6 +182,8 @@ TensorRef abs_(const TensorRef& input) {
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AbsBackward::schema_v1, out_, abs(input));
   wiring::check_out(AbsBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AbsBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -239,6 +231,17 @@ TensorRef acos_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), t);
 }
 
+TensorRef acos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acos(in[0]));
+}
+
+TensorRef acos__batched(const TensorRef& input) {
+  const batch::InPlace in(AcosBackward::schema_v1, {&input});
+  ops::acos_(in[0]);
+  return input;
+}
+
 void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -249,6 +252,8 @@ void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acos(const Storage& input) { return kernels::elementwise(kAcosSpec, loops[kAcos], {&input}); }
 TensorRef acos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos_batched(input);
   TensorRef out = wiring::wrap(acos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcosBackward>();
@@ -263,6 +268,8 @@ TensorRef acos(const TensorRef& input) {
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
   TensorRef dual;
@@ -282,6 +289,8 @@ TensorRef acos_(const TensorRef& input) {
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcosBackward::schema_v1, out_, acos(input));
   wiring::check_out(AcosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -329,6 +338,17 @@ TensorRef acosh_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))), t);
 }
 
+TensorRef acosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acosh(in[0]));
+}
+
+TensorRef acosh__batched(const TensorRef& input) {
+  const batch::InPlace in(AcoshBackward::schema_v1, {&input});
+  ops::acosh_(in[0]);
+  return input;
+}
+
 void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -339,6 +359,8 @@ void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acosh(const Storage& input) { return kernels::elementwise(kAcoshSpec, loops[kAcosh], {&input}); }
 TensorRef acosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh_batched(input);
   TensorRef out = wiring::wrap(acosh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcoshBackward>();
@@ -353,6 +375,8 @@ TensorRef acosh(const TensorRef& input) {
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
   TensorRef dual;
@@ -372,6 +396,8 @@ TensorRef acosh_(const TensorRef& input) {
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcoshBackward::schema_v1, out_, acosh(input));
   wiring::check_out(AcoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcoshBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -400,6 +426,136 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// airy_ai(Tensor input) -> Tensor out
+//   out = airy_ai(input)
+//   d input = airy_ai_prime(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiSpec{&AiryAiBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
+
+TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(airy_ai_prime(input), g); }
+
+TensorRef airy_ai_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(airy_ai_prime(input), t);
+}
+
+TensorRef airy_ai_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai(in[0]));
+}
+
+void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai(const Storage& input) { return kernels::elementwise(kAiryAiSpec, loops[kAiryAi], {&input}); }
+TensorRef airy_ai(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_batched(input);
+  TensorRef out = wiring::wrap(airy_ai(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiBackward>();
+    AiryAiBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// airy_ai_prime(Tensor input) -> Tensor out
+//   out = airy_ai_prime(input)
+//   d input = input * airy_ai(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiPrimeSpec{&AiryAiPrimeBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiPrimeVjpInputSpec{&AiryAiPrimeBackward::schema_v1, 2};
+
+TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(input, airy_ai(input)), g);
+}
+
+TensorRef airy_ai_prime_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(input, airy_ai(input)), t);
+}
+
+TensorRef airy_ai_prime_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai_prime(in[0]));
+}
+
+void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_prime_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai_prime(const Storage& input) {
+  return kernels::elementwise(kAiryAiPrimeSpec, loops[kAiryAiPrime], {&input});
+}
+TensorRef airy_ai_prime(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_prime_batched(input);
+  TensorRef out = wiring::wrap(airy_ai_prime(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiPrimeBackward>();
+    AiryAiPrimeBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_prime_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiPrimeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // angle(Tensor input) -> Tensor out
 //   out = angle(input)
 //   vjp input = where(is_complex(dtype(input)), angle_backward(g, input), zeros_like(g))
@@ -411,6 +567,11 @@ constexpr ElementwiseSpec kAngleSpec{&AngleBackward::schema_v1, 1, 0, Promote::F
 template <class V>
 V angle_vjp_input(const V& g, const V& input) {
   return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
+}
+
+TensorRef angle_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::angle(in[0]));
 }
 
 void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -427,6 +588,8 @@ void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
 TensorRef angle(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return angle_batched(input);
   TensorRef out = wiring::wrap(angle(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AngleBackward>();
@@ -441,6 +604,8 @@ TensorRef angle(const TensorRef& input) {
   return out;
 }
 TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AngleBackward::schema_v1, out_, angle(input));
   wiring::check_out(AngleBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AngleBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -487,6 +652,17 @@ TensorRef asin_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef asin_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asin(in[0]));
+}
+
+TensorRef asin__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinBackward::schema_v1, {&input});
+  ops::asin_(in[0]);
+  return input;
+}
+
 void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -497,6 +673,8 @@ void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asin(const Storage& input) { return kernels::elementwise(kAsinSpec, loops[kAsin], {&input}); }
 TensorRef asin(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin_batched(input);
   TensorRef out = wiring::wrap(asin(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinBackward>();
@@ -511,6 +689,8 @@ TensorRef asin(const TensorRef& input) {
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -530,6 +710,8 @@ TensorRef asin_(const TensorRef& input) {
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinBackward::schema_v1, out_, asin(input));
   wiring::check_out(AsinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -575,6 +757,17 @@ TensorRef asinh_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1))), t);
 }
 
+TensorRef asinh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asinh(in[0]));
+}
+
+TensorRef asinh__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinhBackward::schema_v1, {&input});
+  ops::asinh_(in[0]);
+  return input;
+}
+
 void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -585,6 +778,8 @@ void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asinh(const Storage& input) { return kernels::elementwise(kAsinhSpec, loops[kAsinh], {&input}); }
 TensorRef asinh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh_batched(input);
   TensorRef out = wiring::wrap(asinh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinhBackward>();
@@ -599,6 +794,8 @@ TensorRef asinh(const TensorRef& input) {
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -618,6 +815,8 @@ TensorRef asinh_(const TensorRef& input) {
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinhBackward::schema_v1, out_, asinh(input));
   wiring::check_out(AsinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -665,6 +864,17 @@ TensorRef atan_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input), Scalar(1))), t);
 }
 
+TensorRef atan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atan(in[0]));
+}
+
+TensorRef atan__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanBackward::schema_v1, {&input});
+  ops::atan_(in[0]);
+  return input;
+}
+
 void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -675,6 +885,8 @@ void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atan(const Storage& input) { return kernels::elementwise(kAtanSpec, loops[kAtan], {&input}); }
 TensorRef atan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan_batched(input);
   TensorRef out = wiring::wrap(atan(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanBackward>();
@@ -689,6 +901,8 @@ TensorRef atan(const TensorRef& input) {
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
   TensorRef dual;
@@ -708,6 +922,8 @@ TensorRef atan_(const TensorRef& input) {
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanBackward::schema_v1, out_, atan(input));
   wiring::check_out(AtanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -756,6 +972,17 @@ TensorRef atanh_tangent_input(const TensorRef& input, const TensorRef& t) {
       input, Scalar(1)), add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef atanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atanh(in[0]));
+}
+
+TensorRef atanh__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanhBackward::schema_v1, {&input});
+  ops::atanh_(in[0]);
+  return input;
+}
+
 void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -766,6 +993,8 @@ void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atanh(const Storage& input) { return kernels::elementwise(kAtanhSpec, loops[kAtanh], {&input}); }
 TensorRef atanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh_batched(input);
   TensorRef out = wiring::wrap(atanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanhBackward>();
@@ -780,6 +1009,8 @@ TensorRef atanh(const TensorRef& input) {
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -799,6 +1030,8 @@ TensorRef atanh_(const TensorRef& input) {
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanhBackward::schema_v1, out_, atanh(input));
   wiring::check_out(AtanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -827,6 +1060,274 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// bessel_j0(Tensor input) -> Tensor out
+//   out = bessel_j0(input)
+//   d input = -bessel_j1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ0Spec{&BesselJ0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ0VjpInputSpec{&BesselJ0Backward::schema_v1, 2};
+
+TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_j1(input)), g);
+}
+
+TensorRef bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_j1(input)), t);
+}
+
+TensorRef bessel_j0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j0(in[0]));
+}
+
+void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j0(const Storage& input) { return kernels::elementwise(kBesselJ0Spec, loops[kBesselJ0], {&input}); }
+TensorRef bessel_j0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j0_batched(input);
+  TensorRef out = wiring::wrap(bessel_j0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ0Backward>();
+    BesselJ0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_j1(Tensor input) -> Tensor out
+//   out = bessel_j1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ1Spec{&BesselJ1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ1VjpInputSpec{&BesselJ1Backward::schema_v1, 2};
+
+TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), g);
+}
+
+TensorRef bessel_j1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), t);
+}
+
+TensorRef bessel_j1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j1(in[0]));
+}
+
+void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j1(const Storage& input) { return kernels::elementwise(kBesselJ1Spec, loops[kBesselJ1], {&input}); }
+TensorRef bessel_j1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j1_batched(input);
+  TensorRef out = wiring::wrap(bessel_j1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ1Backward>();
+    BesselJ1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y0(Tensor input) -> Tensor out
+//   out = bessel_y0(input)
+//   d input = -bessel_y1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY0Spec{&BesselY0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY0VjpInputSpec{&BesselY0Backward::schema_v1, 2};
+
+TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_y1(input)), g);
+}
+
+TensorRef bessel_y0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_y1(input)), t);
+}
+
+TensorRef bessel_y0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y0(in[0]));
+}
+
+void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y0(const Storage& input) { return kernels::elementwise(kBesselY0Spec, loops[kBesselY0], {&input}); }
+TensorRef bessel_y0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y0_batched(input);
+  TensorRef out = wiring::wrap(bessel_y0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY0Backward>();
+    BesselY0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y1(Tensor input) -> Tensor out
+//   out = bessel_y1(input)
+//   d input = bessel_y0(input) - bessel_y1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY1Spec{&BesselY1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY1VjpInputSpec{&BesselY1Backward::schema_v1, 2};
+
+TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
+}
+
+TensorRef bessel_y1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), t);
+}
+
+TensorRef bessel_y1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y1(in[0]));
+}
+
+void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y1(const Storage& input) { return kernels::elementwise(kBesselY1Spec, loops[kBesselY1], {&input}); }
+TensorRef bessel_y1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y1_batched(input);
+  TensorRef out = wiring::wrap(bessel_y1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY1Backward>();
+    BesselY1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // ceil(Tensor input) -> Tensor out
 //   out = ceil(input)
 //   d input = 0
@@ -834,6 +1335,17 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 namespace {
 constexpr ElementwiseSpec kCeilSpec{&CeilBackward::schema_v1, 1};
+
+TensorRef ceil_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ceil(in[0]));
+}
+
+TensorRef ceil__batched(const TensorRef& input) {
+  const batch::InPlace in(CeilBackward::schema_v1, {&input});
+  ops::ceil_(in[0]);
+  return input;
+}
 
 void ceil_set_tangent(const TensorRef& out) {
   TensorRef sum;
@@ -843,6 +1355,8 @@ void ceil_set_tangent(const TensorRef& out) {
 
 Storage ceil(const Storage& input) { return kernels::elementwise(kCeilSpec, loops[kCeil], {&input}); }
 TensorRef ceil(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil_batched(input);
   TensorRef out = wiring::wrap(ceil(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CeilBackward>();
@@ -856,6 +1370,8 @@ TensorRef ceil(const TensorRef& input) {
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
   TensorRef dual;
@@ -874,6 +1390,8 @@ TensorRef ceil_(const TensorRef& input) {
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CeilBackward::schema_v1, out_, ceil(input));
   wiring::check_out(CeilBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CeilBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -914,6 +1432,17 @@ TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorR
       number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
 }
 
+TensorRef celu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::celu(in[0], alpha));
+}
+
+TensorRef celu__batched(const TensorRef& input, double alpha) {
+  const batch::InPlace in(CeluBackward::schema_v1, {&input});
+  ops::celu_(in[0], alpha);
+  return input;
+}
+
 void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -927,6 +1456,8 @@ Storage celu(const Storage& input, double alpha) {
   return kernels::elementwise(kCeluSpec, loops[kCelu], {&input}, {alpha});
 }
 TensorRef celu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return celu_batched(input, alpha);
   TensorRef out = wiring::wrap(celu(input->storage(), alpha));
   if (wiring::records(input)) {
     auto node = make_node<CeluBackward>();
@@ -942,6 +1473,8 @@ TensorRef celu(const TensorRef& input, double alpha) {
   return out;
 }
 TensorRef celu_(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return celu__batched(input, alpha);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -990,6 +1523,11 @@ constexpr ElementwiseSpec kConjSpec{&ConjBackward::schema_v1, 1};
 template <class V>
 V conj_vjp_input(const V& g) { return conj(g); }
 
+TensorRef conj_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::conj(in[0]));
+}
+
 void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(conj(wiring::tangent(input)), out));
 }
@@ -997,6 +1535,8 @@ void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage conj(const Storage& input) { return kernels::elementwise(kConjSpec, loops[kConj], {&input}); }
 TensorRef conj(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return conj_batched(input);
   TensorRef out = wiring::wrap(conj(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ConjBackward>();
@@ -1039,6 +1579,17 @@ TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef cos_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(sin(input)), t); }
 
+TensorRef cos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cos(in[0]));
+}
+
+TensorRef cos__batched(const TensorRef& input) {
+  const batch::InPlace in(CosBackward::schema_v1, {&input});
+  ops::cos_(in[0]);
+  return input;
+}
+
 void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1049,6 +1600,8 @@ void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cos(const Storage& input) { return kernels::elementwise(kCosSpec, loops[kCos], {&input}); }
 TensorRef cos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos_batched(input);
   TensorRef out = wiring::wrap(cos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CosBackward>();
@@ -1063,6 +1616,8 @@ TensorRef cos(const TensorRef& input) {
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1082,6 +1637,8 @@ TensorRef cos_(const TensorRef& input) {
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CosBackward::schema_v1, out_, cos(input));
   wiring::check_out(CosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1123,6 +1680,17 @@ TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return st
 
 TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
 
+TensorRef cosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cosh(in[0]));
+}
+
+TensorRef cosh__batched(const TensorRef& input) {
+  const batch::InPlace in(CoshBackward::schema_v1, {&input});
+  ops::cosh_(in[0]);
+  return input;
+}
+
 void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1133,6 +1701,8 @@ void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
 TensorRef cosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh_batched(input);
   TensorRef out = wiring::wrap(cosh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CoshBackward>();
@@ -1147,6 +1717,8 @@ TensorRef cosh(const TensorRef& input) {
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1166,6 +1738,8 @@ TensorRef cosh_(const TensorRef& input) {
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
   wiring::check_out(CoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CoshBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1207,6 +1781,17 @@ TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(S
 
 TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
 
+TensorRef deg2rad_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::deg2rad(in[0]));
+}
+
+TensorRef deg2rad__batched(const TensorRef& input) {
+  const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
+  ops::deg2rad_(in[0]);
+  return input;
+}
+
 void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1217,6 +1802,8 @@ void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
 TensorRef deg2rad(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad_batched(input);
   TensorRef out = wiring::wrap(deg2rad(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Deg2radBackward>();
@@ -1230,6 +1817,8 @@ TensorRef deg2rad(const TensorRef& input) {
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1248,6 +1837,8 @@ TensorRef deg2rad_(const TensorRef& input) {
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
   wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1293,6 +1884,17 @@ TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(polygamma(std::int64_t(1), input), t);
 }
 
+TensorRef digamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::digamma(in[0]));
+}
+
+TensorRef digamma__batched(const TensorRef& input) {
+  const batch::InPlace in(DigammaBackward::schema_v1, {&input});
+  ops::digamma_(in[0]);
+  return input;
+}
+
 void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1303,6 +1905,8 @@ void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
 TensorRef digamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma_batched(input);
   TensorRef out = wiring::wrap(digamma(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<DigammaBackward>();
@@ -1317,6 +1921,8 @@ TensorRef digamma(const TensorRef& input) {
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1336,6 +1942,8 @@ TensorRef digamma_(const TensorRef& input) {
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
   wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1383,6 +1991,17 @@ TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRe
       number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
 }
 
+TensorRef elu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::elu(in[0], alpha));
+}
+
+TensorRef elu__batched(const TensorRef& input, double alpha) {
+  const batch::InPlace in(EluBackward::schema_v1, {&input});
+  ops::elu_(in[0], alpha);
+  return input;
+}
+
 void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1396,6 +2015,8 @@ Storage elu(const Storage& input, double alpha) {
   return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
 }
 TensorRef elu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu_batched(input, alpha);
   TensorRef out = wiring::wrap(elu(input->storage(), alpha));
   if (wiring::records(input)) {
     auto node = make_node<EluBackward>();
@@ -1411,6 +2032,8 @@ TensorRef elu(const TensorRef& input, double alpha) {
   return out;
 }
 TensorRef elu_(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu__batched(input, alpha);
   const bool record = wiring::records(input);
   wiring::check_inplace(EluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1465,6 +2088,11 @@ TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
 }
 
+TensorRef entr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::entr(in[0]));
+}
+
 void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1475,6 +2103,8 @@ void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
 TensorRef entr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return entr_batched(input);
   TensorRef out = wiring::wrap(entr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<EntrBackward>();
@@ -1523,6 +2153,17 @@ TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
 }
 
+TensorRef erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erf(in[0]));
+}
+
+TensorRef erf__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfBackward::schema_v1, {&input});
+  ops::erf_(in[0]);
+  return input;
+}
+
 void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1533,6 +2174,8 @@ void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
 TensorRef erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf_batched(input);
   TensorRef out = wiring::wrap(erf(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfBackward>();
@@ -1547,6 +2190,8 @@ TensorRef erf(const TensorRef& input) {
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1566,6 +2211,8 @@ TensorRef erf_(const TensorRef& input) {
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
   wiring::check_out(ErfBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1611,6 +2258,17 @@ TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
 }
 
+TensorRef erfc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfc(in[0]));
+}
+
+TensorRef erfc__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfcBackward::schema_v1, {&input});
+  ops::erfc_(in[0]);
+  return input;
+}
+
 void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1621,6 +2279,8 @@ void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
 TensorRef erfc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc_batched(input);
   TensorRef out = wiring::wrap(erfc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfcBackward>();
@@ -1635,6 +2295,8 @@ TensorRef erfc(const TensorRef& input) {
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1654,6 +2316,8 @@ TensorRef erfc_(const TensorRef& input) {
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
   wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfcBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1682,6 +2346,73 @@ GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// erfcx(Tensor input) -> Tensor out
+//   out = erfcx(input)
+//   d input = 2 * input * erfcx(input) - 1.1283791670955126
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
+
+TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
+}
+
+TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
+}
+
+TensorRef erfcx_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfcx(in[0]));
+}
+
+void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
+TensorRef erfcx(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfcx_batched(input);
+  TensorRef out = wiring::wrap(erfcx(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcxBackward>();
+    ErfcxBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfcx_set_tangent(out, input); });
+  return out;
+}
+GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // erfinv(Tensor input) -> Tensor out
 //   out = erfinv(input)
 //   d input = 0.886226925452758 * exp(out**2)
@@ -1699,6 +2430,17 @@ TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
 }
 
+TensorRef erfinv_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfinv(in[0]));
+}
+
+TensorRef erfinv__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
+  ops::erfinv_(in[0]);
+  return input;
+}
+
 void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1709,6 +2451,8 @@ void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
 TensorRef erfinv(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv_batched(input);
   TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfinvBackward>();
@@ -1723,6 +2467,8 @@ TensorRef erfinv(const TensorRef& input) {
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1742,6 +2488,8 @@ TensorRef erfinv_(const TensorRef& input) {
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
   wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1783,6 +2531,17 @@ TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return stron
 
 TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
 
+TensorRef exp_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp(in[0]));
+}
+
+TensorRef exp__batched(const TensorRef& input) {
+  const batch::InPlace in(ExpBackward::schema_v1, {&input});
+  ops::exp_(in[0]);
+  return input;
+}
+
 void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1793,6 +2552,8 @@ void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
 TensorRef exp(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp_batched(input);
   TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ExpBackward>();
@@ -1807,6 +2568,8 @@ TensorRef exp(const TensorRef& input) {
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1826,6 +2589,8 @@ TensorRef exp_(const TensorRef& input) {
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
   wiring::check_out(ExpBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ExpBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1864,11 +2629,22 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), g);
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
 TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
+}
+
+TensorRef exp2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp2(in[0]));
+}
+
+TensorRef exp2__batched(const TensorRef& input) {
+  const batch::InPlace in(Exp2Backward::schema_v1, {&input});
+  ops::exp2_(in[0]);
+  return input;
 }
 
 void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -1881,6 +2657,8 @@ void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
 TensorRef exp2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2_batched(input);
   TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Exp2Backward>();
@@ -1895,6 +2673,8 @@ TensorRef exp2(const TensorRef& input) {
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -1914,6 +2694,8 @@ TensorRef exp2_(const TensorRef& input) {
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
   wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Exp2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -1939,1056 +2721,6 @@ GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// expm1(Tensor input) -> Tensor out
-//   out = expm1(input)
-//   d input = out + 1
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
-
-TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
-}
-
-TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
-TensorRef expm1(const TensorRef& input) {
-  TensorRef out = wiring::wrap(expm1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
-  return out;
-}
-TensorRef expm1_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = expm1(input);
-  Ref<Expm1Backward> node;
-  if (record) {
-    node = make_node<Expm1Backward>();
-    Expm1Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
-  }
-  return out_;
-}
-GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// floor(Tensor input) -> Tensor out
-//   out = floor(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
-
-void floor_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
-TensorRef floor(const TensorRef& input) {
-  TensorRef out = wiring::wrap(floor(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<FloorBackward>();
-    FloorBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
-  return out;
-}
-TensorRef floor_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = floor(input);
-  Ref<FloorBackward> node;
-  if (record) {
-    node = make_node<FloorBackward>();
-    FloorBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(FloorBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFloorSpec, loops[kFloor], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FloorBackward::schema_v1, out_, floor(input->storage()));
-  }
-  return out_;
-}
-GradVec FloorBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// frac(Tensor input) -> Tensor out
-//   out = frac(input)
-//   d input = 1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
-
-void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
-TensorRef frac(const TensorRef& input) {
-  TensorRef out = wiring::wrap(frac(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<FracBackward>();
-    FracBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
-  return out;
-}
-TensorRef frac_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = frac(input);
-  Ref<FracBackward> node;
-  if (record) {
-    node = make_node<FracBackward>();
-    FracBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(FracBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFracSpec, loops[kFrac], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FracBackward::schema_v1, out_, frac(input->storage()));
-  }
-  return out_;
-}
-GradVec FracBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// gelu_erf(Tensor input) -> Tensor out
-//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
-//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
-
-TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
-}
-
-TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
-}
-
-void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage gelu_erf(const Storage& input) {
-  check_dtype(GeluErfBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
-}
-TensorRef gelu_erf(const TensorRef& input) {
-  TensorRef out = wiring::wrap(gelu_erf(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<GeluErfBackward>();
-    GeluErfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
-  return out;
-}
-GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// gelu_tanh(Tensor input) -> Tensor out
-//   out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
-//   d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
-
-TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), g);
-}
-
-TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), t);
-}
-
-void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage gelu_tanh(const Storage& input) {
-  check_dtype(GeluTanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
-}
-TensorRef gelu_tanh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<GeluTanhBackward>();
-    GeluTanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
-  return out;
-}
-GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input >= -lambd and input <= lambd, 0, input)
-//   d input = where(input >= -lambd and input <= lambd, 0, 1)
-//   saves: input, lambd
-
-namespace {
-constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
-constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
-
-TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
-}
-
-TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardshrink(const Storage& input, double lambd) {
-  return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
-}
-TensorRef hardshrink(const TensorRef& input, double lambd) {
-  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
-  if (wiring::records(input)) {
-    auto node = make_node<HardshrinkBackward>();
-    HardshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.lambd_ = lambd;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
-  return out;
-}
-GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardsigmoid(Tensor input) -> Tensor out
-//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
-
-TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
-}
-
-TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
-}
-
-void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardsigmoid(const Storage& input) {
-  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
-}
-TensorRef hardsigmoid(const TensorRef& input) {
-  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardsigmoid_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardsigmoid(input);
-  Ref<HardsigmoidBackward> node;
-  if (record) {
-    node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardswish(Tensor input) -> Tensor out
-//   out = input * clamp(input + 3, 0, 6) / 6
-//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
-
-TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
-}
-
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardswish(const Storage& input) {
-  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
-}
-TensorRef hardswish(const TensorRef& input) {
-  TensorRef out = wiring::wrap(hardswish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardswish_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardswish(input);
-  Ref<HardswishBackward> node;
-  if (record) {
-    node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
-//   saves: input, min_val, max_val
-
-namespace {
-constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
-
-TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardtanh(const Storage& input, double min_val, double max_val) {
-  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
-}
-TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
-  if (wiring::records(input)) {
-    auto node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
-  return out;
-}
-TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardtanh(input, min_val, max_val);
-  Ref<HardtanhBackward> node;
-  if (record) {
-    node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
-        max_val_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0(Tensor input) -> Tensor out
-//   out = i0(input)
-//   d input = i1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
-
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
-TensorRef i0(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
-  return out;
-}
-TensorRef i0_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = i0(input);
-  Ref<I0Backward> node;
-  if (record) {
-    node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(I0Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
-  }
-  return out_;
-}
-GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0e(Tensor input) -> Tensor out
-//   out = i0e(input)
-//   d input = i1e(input) - sgn(input) * i0e(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
-
-TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
-}
-
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
-TensorRef i0e(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i0e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0eBackward>();
-    I0eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
-  return out;
-}
-GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
-
-TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
-TensorRef i1(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1Backward>();
-    I1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
-  return out;
-}
-GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1e(Tensor input) -> Tensor out
-//   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
-
-TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
-}
-
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
-TensorRef i1e(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i1e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1eBackward>();
-    I1eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
-  return out;
-}
-GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-//   out = where(input > 0, input, negative_slope * input)
-//   d input = where(input > 0, 1, negative_slope)
-//   saves: input, negative_slope
-
-namespace {
-constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
-
-TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
-}
-
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage leaky_relu(const Storage& input, double negative_slope) {
-  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
-}
-TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
-  if (wiring::records(input)) {
-    auto node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
-  return out;
-}
-TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = leaky_relu(input, negative_slope);
-  Ref<LeakyReluBackward> node;
-  if (record) {
-    node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
-        {negative_slope_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -47,6 +47,34 @@ class TP_API AcoshBackward final : public FuncOp<AcoshBackward, 1, 1> {
   TP_NODE_DISPOSE(AcoshBackward)
 };
 
+// airy_ai(Tensor input) -> Tensor out
+class TP_API AiryAiBackward final : public FuncOp<AiryAiBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"airy_ai", "airy_ai(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AiryAiBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AiryAiBackward)
+};
+
+// airy_ai_prime(Tensor input) -> Tensor out
+class TP_API AiryAiPrimeBackward final : public FuncOp<AiryAiPrimeBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"airy_ai_prime", "airy_ai_prime(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AiryAiPrimeBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AiryAiPrimeBackward)
+};
+
 // angle(Tensor input) -> Tensor out
 class TP_API AngleBackward final : public FuncOp<AngleBackward, 1, 1> {
  public:
@@ -115,6 +143,62 @@ class TP_API AtanhBackward final : public FuncOp<AtanhBackward, 1, 1> {
 
  protected:
   TP_NODE_DISPOSE(AtanhBackward)
+};
+
+// bessel_j0(Tensor input) -> Tensor out
+class TP_API BesselJ0Backward final : public FuncOp<BesselJ0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_j0", "bessel_j0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselJ0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselJ0Backward)
+};
+
+// bessel_j1(Tensor input) -> Tensor out
+class TP_API BesselJ1Backward final : public FuncOp<BesselJ1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_j1", "bessel_j1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselJ1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselJ1Backward)
+};
+
+// bessel_y0(Tensor input) -> Tensor out
+class TP_API BesselY0Backward final : public FuncOp<BesselY0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_y0", "bessel_y0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselY0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselY0Backward)
+};
+
+// bessel_y1(Tensor input) -> Tensor out
+class TP_API BesselY1Backward final : public FuncOp<BesselY1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_y1", "bessel_y1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselY1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselY1Backward)
 };
 
 // ceil(Tensor input) -> Tensor out
@@ -275,6 +359,20 @@ class TP_API ErfcBackward final : public FuncOp<ErfcBackward, 1, 1> {
   TP_NODE_DISPOSE(ErfcBackward)
 };
 
+// erfcx(Tensor input) -> Tensor out
+class TP_API ErfcxBackward final : public FuncOp<ErfcxBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"erfcx", "erfcx(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ErfcxBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ErfcxBackward)
+};
+
 // erfinv(Tensor input) -> Tensor out
 class TP_API ErfinvBackward final : public FuncOp<ErfinvBackward, 1, 1> {
  public:
@@ -317,212 +415,6 @@ class TP_API Exp2Backward final : public FuncOp<Exp2Backward, 1, 1> {
   TP_NODE_DISPOSE(Exp2Backward)
 };
 
-// expm1(Tensor input) -> Tensor out
-class TP_API Expm1Backward final : public FuncOp<Expm1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"expm1", "expm1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Expm1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Expm1Backward)
-};
-
-// floor(Tensor input) -> Tensor out
-class TP_API FloorBackward final : public FuncOp<FloorBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"floor", "floor(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "FloorBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(FloorBackward)
-};
-
-// frac(Tensor input) -> Tensor out
-class TP_API FracBackward final : public FuncOp<FracBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"frac", "frac(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "FracBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(FracBackward)
-};
-
-// gelu_erf(Tensor input) -> Tensor out
-class TP_API GeluErfBackward final : public FuncOp<GeluErfBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"gelu_erf", "gelu_erf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "GeluErfBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(GeluErfBackward)
-};
-
-// gelu_tanh(Tensor input) -> Tensor out
-class TP_API GeluTanhBackward final : public FuncOp<GeluTanhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"gelu_tanh", "gelu_tanh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "GeluTanhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(GeluTanhBackward)
-};
-
-// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
-class TP_API HardshrinkBackward final : public FuncOp<HardshrinkBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardshrink", "hardshrink(Tensor input, float lambd=0.5) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "HardshrinkBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double lambd_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(HardshrinkBackward)
-};
-
-// hardsigmoid(Tensor input) -> Tensor out
-class TP_API HardsigmoidBackward final : public FuncOp<HardsigmoidBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardsigmoidBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(HardsigmoidBackward)
-};
-
-// hardswish(Tensor input) -> Tensor out
-class TP_API HardswishBackward final : public FuncOp<HardswishBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardswish", "hardswish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardswishBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(HardswishBackward)
-};
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-class TP_API HardtanhBackward final : public FuncOp<HardtanhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardtanh",
-      "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardtanhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double min_val_ = 0;
-  double max_val_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(HardtanhBackward)
-};
-
-// i0(Tensor input) -> Tensor out
-class TP_API I0Backward final : public FuncOp<I0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i0", "i0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(I0Backward)
-};
-
-// i0e(Tensor input) -> Tensor out
-class TP_API I0eBackward final : public FuncOp<I0eBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i0e", "i0e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I0eBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(I0eBackward)
-};
-
-// i1(Tensor input) -> Tensor out
-class TP_API I1Backward final : public FuncOp<I1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i1", "i1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(I1Backward)
-};
-
-// i1e(Tensor input) -> Tensor out
-class TP_API I1eBackward final : public FuncOp<I1eBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i1e", "i1e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I1eBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(I1eBackward)
-};
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-class TP_API LeakyReluBackward final : public FuncOp<LeakyReluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"leaky_relu",
-      "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LeakyReluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double negative_slope_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LeakyReluBackward)
-};
-
 // abs(Tensor input) -> Tensor out
 TP_API Storage abs(const Storage& input);
 TP_API TensorRef abs(const TensorRef& input);
@@ -540,6 +432,14 @@ TP_API Storage acosh(const Storage& input);
 TP_API TensorRef acosh(const TensorRef& input);
 TP_API TensorRef acosh_(const TensorRef& input);
 TP_API TensorRef acosh_out(const TensorRef& input, const TensorRef& out_);
+
+// airy_ai(Tensor input) -> Tensor out
+TP_API Storage airy_ai(const Storage& input);
+TP_API TensorRef airy_ai(const TensorRef& input);
+
+// airy_ai_prime(Tensor input) -> Tensor out
+TP_API Storage airy_ai_prime(const Storage& input);
+TP_API TensorRef airy_ai_prime(const TensorRef& input);
 
 // angle(Tensor input) -> Tensor out
 TP_API Storage angle(const Storage& input);
@@ -569,6 +469,22 @@ TP_API Storage atanh(const Storage& input);
 TP_API TensorRef atanh(const TensorRef& input);
 TP_API TensorRef atanh_(const TensorRef& input);
 TP_API TensorRef atanh_out(const TensorRef& input, const TensorRef& out_);
+
+// bessel_j0(Tensor input) -> Tensor out
+TP_API Storage bessel_j0(const Storage& input);
+TP_API TensorRef bessel_j0(const TensorRef& input);
+
+// bessel_j1(Tensor input) -> Tensor out
+TP_API Storage bessel_j1(const Storage& input);
+TP_API TensorRef bessel_j1(const TensorRef& input);
+
+// bessel_y0(Tensor input) -> Tensor out
+TP_API Storage bessel_y0(const Storage& input);
+TP_API TensorRef bessel_y0(const TensorRef& input);
+
+// bessel_y1(Tensor input) -> Tensor out
+TP_API Storage bessel_y1(const Storage& input);
+TP_API TensorRef bessel_y1(const TensorRef& input);
 
 // ceil(Tensor input) -> Tensor out
 TP_API Storage ceil(const Storage& input);
@@ -630,6 +546,10 @@ TP_API TensorRef erfc(const TensorRef& input);
 TP_API TensorRef erfc_(const TensorRef& input);
 TP_API TensorRef erfc_out(const TensorRef& input, const TensorRef& out_);
 
+// erfcx(Tensor input) -> Tensor out
+TP_API Storage erfcx(const Storage& input);
+TP_API TensorRef erfcx(const TensorRef& input);
+
 // erfinv(Tensor input) -> Tensor out
 TP_API Storage erfinv(const Storage& input);
 TP_API TensorRef erfinv(const TensorRef& input);
@@ -647,73 +567,5 @@ TP_API Storage exp2(const Storage& input);
 TP_API TensorRef exp2(const TensorRef& input);
 TP_API TensorRef exp2_(const TensorRef& input);
 TP_API TensorRef exp2_out(const TensorRef& input, const TensorRef& out_);
-
-// expm1(Tensor input) -> Tensor out
-TP_API Storage expm1(const Storage& input);
-TP_API TensorRef expm1(const TensorRef& input);
-TP_API TensorRef expm1_(const TensorRef& input);
-TP_API TensorRef expm1_out(const TensorRef& input, const TensorRef& out_);
-
-// floor(Tensor input) -> Tensor out
-TP_API Storage floor(const Storage& input);
-TP_API TensorRef floor(const TensorRef& input);
-TP_API TensorRef floor_(const TensorRef& input);
-TP_API TensorRef floor_out(const TensorRef& input, const TensorRef& out_);
-
-// frac(Tensor input) -> Tensor out
-TP_API Storage frac(const Storage& input);
-TP_API TensorRef frac(const TensorRef& input);
-TP_API TensorRef frac_(const TensorRef& input);
-TP_API TensorRef frac_out(const TensorRef& input, const TensorRef& out_);
-
-// gelu_erf(Tensor input) -> Tensor out
-TP_API Storage gelu_erf(const Storage& input);
-TP_API TensorRef gelu_erf(const TensorRef& input);
-
-// gelu_tanh(Tensor input) -> Tensor out
-TP_API Storage gelu_tanh(const Storage& input);
-TP_API TensorRef gelu_tanh(const TensorRef& input);
-
-// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
-TP_API Storage hardshrink(const Storage& input, double lambd);
-TP_API TensorRef hardshrink(const TensorRef& input, double lambd);
-
-// hardsigmoid(Tensor input) -> Tensor out
-TP_API Storage hardsigmoid(const Storage& input);
-TP_API TensorRef hardsigmoid(const TensorRef& input);
-TP_API TensorRef hardsigmoid_(const TensorRef& input);
-
-// hardswish(Tensor input) -> Tensor out
-TP_API Storage hardswish(const Storage& input);
-TP_API TensorRef hardswish(const TensorRef& input);
-TP_API TensorRef hardswish_(const TensorRef& input);
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
-TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
-TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
-
-// i0(Tensor input) -> Tensor out
-TP_API Storage i0(const Storage& input);
-TP_API TensorRef i0(const TensorRef& input);
-TP_API TensorRef i0_(const TensorRef& input);
-TP_API TensorRef i0_out(const TensorRef& input, const TensorRef& out_);
-
-// i0e(Tensor input) -> Tensor out
-TP_API Storage i0e(const Storage& input);
-TP_API TensorRef i0e(const TensorRef& input);
-
-// i1(Tensor input) -> Tensor out
-TP_API Storage i1(const Storage& input);
-TP_API TensorRef i1(const TensorRef& input);
-
-// i1e(Tensor input) -> Tensor out
-TP_API Storage i1e(const Storage& input);
-TP_API TensorRef i1e(const TensorRef& input);
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-TP_API Storage leaky_relu(const Storage& input, double negative_slope);
-TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
-TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
 
 }  // namespace tp::ops

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -12,6 +13,32 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kExpm1,
+  kExpm1VjpInput,
+  kFloor,
+  kFrac,
+  kGeluErf,
+  kGeluErfVjpInput,
+  kGeluTanh,
+  kGeluTanhVjpInput,
+  kHardshrink,
+  kHardshrinkVjpInput,
+  kHardsigmoid,
+  kHardsigmoidVjpInput,
+  kHardswish,
+  kHardswishVjpInput,
+  kHardtanh,
+  kHardtanhVjpInput,
+  kI0,
+  kI0VjpInput,
+  kI0e,
+  kI0eVjpInput,
+  kI1,
+  kI1VjpInput,
+  kI1e,
+  kI1eVjpInput,
+  kLeakyRelu,
+  kLeakyReluVjpInput,
   kLgamma,
   kLgammaVjpInput,
   kLog,
@@ -30,56 +57,18 @@ enum : int {
   kLogsigmoidVjpInput,
   kMish,
   kMishVjpInput,
+  kModifiedBesselI0,
+  kModifiedBesselI0VjpInput,
+  kModifiedBesselI1,
+  kModifiedBesselI1VjpInput,
+  kModifiedBesselK0,
+  kModifiedBesselK0VjpInput,
+  kModifiedBesselK1,
+  kModifiedBesselK1VjpInput,
   kNdtr,
   kNdtrVjpInput,
-  kNeg,
-  kNegVjpInput,
-  kPolygammaOf,
-  kPolygammaOfVjpInput,
-  kRad2deg,
-  kRad2degVjpInput,
-  kReciprocal,
-  kReciprocalVjpInput,
-  kRelu,
-  kReluVjpInput,
-  kRelu6,
-  kRelu6VjpInput,
-  kRound,
-  kRsqrt,
-  kRsqrtVjpInput,
-  kSelu,
-  kSeluVjpInput,
-  kSgn,
-  kSigmoid,
-  kSigmoidVjpInput,
-  kSign,
-  kSilu,
-  kSiluVjpInput,
-  kSin,
-  kSinVjpInput,
-  kSinc,
-  kSincVjpInput,
-  kSinh,
-  kSinhVjpInput,
-  kSoftplus,
-  kSoftplusVjpInput,
-  kSoftshrink,
-  kSoftshrinkVjpInput,
-  kSoftsign,
-  kSoftsignVjpInput,
-  kSqrt,
-  kSqrtVjpInput,
-  kSquare,
-  kSquareVjpInput,
-  kTan,
-  kTanVjpInput,
-  kTanh,
-  kTanhVjpInput,
-  kTanhshrink,
-  kTanhshrinkVjpInput,
-  kThreshold,
-  kThresholdVjpInput,
-  kTrunc,
+  kNdtri,
+  kNdtriVjpInput,
 };
 }  // namespace
 
@@ -92,14 +81,14 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
-Storage cos(const Storage& input);
-TensorRef cos(const TensorRef& input);
-Storage cosh(const Storage& input);
-TensorRef cosh(const TensorRef& input);
 Storage digamma(const Storage& input);
 TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage erfc(const Storage& input);
+TensorRef erfc(const TensorRef& input);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
@@ -116,20 +105,1243 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage polygamma(std::int64_t n, const Storage& input);
-TensorRef polygamma(std::int64_t n, const TensorRef& input);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
+Storage sgn(const Storage& input);
+TensorRef sgn(const TensorRef& input);
+Storage sigmoid(const Storage& input);
+TensorRef sigmoid(const TensorRef& input);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage tanh(const Storage& input);
+TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// expm1(Tensor input) -> Tensor out
+//   out = expm1(input)
+//   d input = out + 1
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
+
+TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
+}
+
+TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+TensorRef expm1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::expm1(in[0]));
+}
+
+TensorRef expm1__batched(const TensorRef& input) {
+  const batch::InPlace in(Expm1Backward::schema_v1, {&input});
+  ops::expm1_(in[0]);
+  return input;
+}
+
+void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
+TensorRef expm1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1_batched(input);
+  TensorRef out = wiring::wrap(expm1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
+  return out;
+}
+TensorRef expm1_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Expm1Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = expm1(input);
+  Ref<Expm1Backward> node;
+  if (record) {
+    node = make_node<Expm1Backward>();
+    Expm1Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
+  wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExpm1Spec, loops[kExpm1], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Expm1Backward::schema_v1, out_, expm1(input->storage()));
+  }
+  return out_;
+}
+GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// floor(Tensor input) -> Tensor out
+//   out = floor(input)
+//   d input = 0
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
+
+TensorRef floor_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::floor(in[0]));
+}
+
+TensorRef floor__batched(const TensorRef& input) {
+  const batch::InPlace in(FloorBackward::schema_v1, {&input});
+  ops::floor_(in[0]);
+  return input;
+}
+
+void floor_set_tangent(const TensorRef& out) {
+  TensorRef sum;
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
+TensorRef floor(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor_batched(input);
+  TensorRef out = wiring::wrap(floor(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<FloorBackward>();
+    FloorBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
+  return out;
+}
+TensorRef floor_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(FloorBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = floor(input);
+  Ref<FloorBackward> node;
+  if (record) {
+    node = make_node<FloorBackward>();
+    FloorBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
+  wiring::check_out(FloorBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFloorSpec, loops[kFloor], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(FloorBackward::schema_v1, out_, floor(input->storage()));
+  }
+  return out_;
+}
+GradVec FloorBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// frac(Tensor input) -> Tensor out
+//   out = frac(input)
+//   d input = 1
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
+
+TensorRef frac_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::frac(in[0]));
+}
+
+TensorRef frac__batched(const TensorRef& input) {
+  const batch::InPlace in(FracBackward::schema_v1, {&input});
+  ops::frac_(in[0]);
+  return input;
+}
+
+void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  sum = plus(std::move(sum), wiring::tangent(input));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
+TensorRef frac(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac_batched(input);
+  TensorRef out = wiring::wrap(frac(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<FracBackward>();
+    FracBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
+  return out;
+}
+TensorRef frac_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(FracBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = frac(input);
+  Ref<FracBackward> node;
+  if (record) {
+    node = make_node<FracBackward>();
+    FracBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
+  wiring::check_out(FracBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFracSpec, loops[kFrac], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(FracBackward::schema_v1, out_, frac(input->storage()));
+  }
+  return out_;
+}
+GradVec FracBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// gelu_erf(Tensor input) -> Tensor out
+//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
+//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
+
+TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
+      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
+}
+
+TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
+      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
+}
+
+TensorRef gelu_erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_erf(in[0]));
+}
+
+void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage gelu_erf(const Storage& input) {
+  check_dtype(GeluErfBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
+}
+TensorRef gelu_erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_erf_batched(input);
+  TensorRef out = wiring::wrap(gelu_erf(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<GeluErfBackward>();
+    GeluErfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
+  return out;
+}
+GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// gelu_tanh(Tensor input) -> Tensor out
+//   out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
+//   d input = 0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
+
+TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
+      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
+      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
+      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
+      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
+      square(input)), Scalar(1))), input), Scalar(1)), g);
+}
+
+TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
+      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
+      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
+      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
+      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
+      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
+      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
+      square(input)), Scalar(1))), input), Scalar(1)), t);
+}
+
+TensorRef gelu_tanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_tanh(in[0]));
+}
+
+void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage gelu_tanh(const Storage& input) {
+  check_dtype(GeluTanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
+}
+TensorRef gelu_tanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_tanh_batched(input);
+  TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<GeluTanhBackward>();
+    GeluTanhBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
+  return out;
+}
+GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardshrink(Tensor input, float lambd=0.5) -> Tensor out
+//   out = where(input >= -lambd and input <= lambd, 0, input)
+//   d input = where(input >= -lambd and input <= lambd, 0, 1)
+//   saves: input, lambd
+
+namespace {
+constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
+constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
+
+TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+}
+
+TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
+  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
+      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1)))), t);
+}
+
+TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardshrink(in[0], lambd));
+}
+
+void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardshrink(const Storage& input, double lambd) {
+  return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
+}
+TensorRef hardshrink(const TensorRef& input, double lambd) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardshrink_batched(input, lambd);
+  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
+  if (wiring::records(input)) {
+    auto node = make_node<HardshrinkBackward>();
+    HardshrinkBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.lambd_ = lambd;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
+  return out;
+}
+GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
+        {lambd_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardsigmoid(Tensor input) -> Tensor out
+//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
+
+TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+}
+
+TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
+}
+
+TensorRef hardsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardsigmoid(in[0]));
+}
+
+TensorRef hardsigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
+  ops::hardsigmoid_(in[0]);
+  return input;
+}
+
+void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardsigmoid(const Storage& input) {
+  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
+}
+TensorRef hardsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardsigmoid_batched(input);
+  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
+  return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardsigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(input);
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardswish(Tensor input) -> Tensor out
+//   out = input * clamp(input + 3, 0, 6) / 6
+//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
+
+TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
+}
+
+TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
+}
+
+TensorRef hardswish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardswish(in[0]));
+}
+
+TensorRef hardswish__batched(const TensorRef& input) {
+  const batch::InPlace in(HardswishBackward::schema_v1, {&input});
+  ops::hardswish_(in[0]);
+  return input;
+}
+
+void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardswish(const Storage& input) {
+  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
+}
+TensorRef hardswish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardswish_batched(input);
+  TensorRef out = wiring::wrap(hardswish(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
+  return out;
+}
+TensorRef hardswish_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardswish__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardswish(input);
+  Ref<HardswishBackward> node;
+  if (record) {
+    node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
+//   saves: input, min_val, max_val
+
+namespace {
+constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
+
+TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardtanh(in[0], min_val, max_val));
+}
+
+TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
+  const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
+  ops::hardtanh_(in[0], min_val, max_val);
+  return input;
+}
+
+void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardtanh(const Storage& input, double min_val, double max_val) {
+  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
+}
+TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardtanh_batched(input, min_val, max_val);
+  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
+  if (wiring::records(input)) {
+    auto node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
+  return out;
+}
+TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardtanh__batched(input, min_val, max_val);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardtanh(input, min_val, max_val);
+  Ref<HardtanhBackward> node;
+  if (record) {
+    node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
+        max_val_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
+
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
+
+TensorRef i0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0(in[0]));
+}
+
+TensorRef i0__batched(const TensorRef& input) {
+  const batch::InPlace in(I0Backward::schema_v1, {&input});
+  ops::i0_(in[0]);
+  return input;
+}
+
+void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
+TensorRef i0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0_batched(input);
+  TensorRef out = wiring::wrap(i0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
+  return out;
+}
+TensorRef i0_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(I0Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = i0(input);
+  Ref<I0Backward> node;
+  if (record) {
+    node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
+  wiring::check_out(I0Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
+  }
+  return out_;
+}
+GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0e(Tensor input) -> Tensor out
+//   out = i0e(input)
+//   d input = i1e(input) - sgn(input) * i0e(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
+
+TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
+}
+
+TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
+}
+
+TensorRef i0e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0e(in[0]));
+}
+
+void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
+TensorRef i0e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0e_batched(input);
+  TensorRef out = wiring::wrap(i0e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0eBackward>();
+    I0eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
+  return out;
+}
+GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
+
+TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
+}
+
+TensorRef i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1(in[0]));
+}
+
+void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
+TensorRef i1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1_batched(input);
+  TensorRef out = wiring::wrap(i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1Backward>();
+    I1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
+  return out;
+}
+GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1e(Tensor input) -> Tensor out
+//   out = i1e(input)
+//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
+
+TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), g);
+}
+
+TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), t);
+}
+
+TensorRef i1e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1e(in[0]));
+}
+
+void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
+TensorRef i1e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1e_batched(input);
+  TensorRef out = wiring::wrap(i1e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1eBackward>();
+    I1eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
+  return out;
+}
+GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+//   out = where(input > 0, input, negative_slope * input)
+//   d input = where(input > 0, 1, negative_slope)
+//   saves: input, negative_slope
+
+namespace {
+constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
+
+TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
+}
+
+TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
+}
+
+TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::leaky_relu(in[0], negative_slope));
+}
+
+TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
+  const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
+  ops::leaky_relu_(in[0], negative_slope);
+  return input;
+}
+
+void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage leaky_relu(const Storage& input, double negative_slope) {
+  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
+}
+TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return leaky_relu_batched(input, negative_slope);
+  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
+  if (wiring::records(input)) {
+    auto node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
+  return out;
+}
+TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return leaky_relu__batched(input, negative_slope);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = leaky_relu(input, negative_slope);
+  Ref<LeakyReluBackward> node;
+  if (record) {
+    node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
+        {negative_slope_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // lgamma(Tensor input) -> Tensor out
 //   out = lgamma(input)
@@ -144,6 +1356,17 @@ TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return 
 
 TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
 
+TensorRef lgamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::lgamma(in[0]));
+}
+
+TensorRef lgamma__batched(const TensorRef& input) {
+  const batch::InPlace in(LgammaBackward::schema_v1, {&input});
+  ops::lgamma_(in[0]);
+  return input;
+}
+
 void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -154,6 +1377,8 @@ void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
 TensorRef lgamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma_batched(input);
   TensorRef out = wiring::wrap(lgamma(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LgammaBackward>();
@@ -168,6 +1393,8 @@ TensorRef lgamma(const TensorRef& input) {
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef dual;
@@ -187,6 +1414,8 @@ TensorRef lgamma_(const TensorRef& input) {
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
   wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -232,6 +1461,17 @@ TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
 }
 
+TensorRef log_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log(in[0]));
+}
+
+TensorRef log__batched(const TensorRef& input) {
+  const batch::InPlace in(LogBackward::schema_v1, {&input});
+  ops::log_(in[0]);
+  return input;
+}
+
 void log_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -242,6 +1482,8 @@ void log_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
 TensorRef log(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_batched(input);
   TensorRef out = wiring::wrap(log(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogBackward>();
@@ -256,6 +1498,8 @@ TensorRef log(const TensorRef& input) {
   return out;
 }
 TensorRef log_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
   TensorRef dual;
@@ -275,6 +1519,8 @@ TensorRef log_(const TensorRef& input) {
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogBackward::schema_v1, out_, log(input));
   wiring::check_out(LogBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -320,6 +1566,17 @@ TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
 }
 
+TensorRef log10_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log10(in[0]));
+}
+
+TensorRef log10__batched(const TensorRef& input) {
+  const batch::InPlace in(Log10Backward::schema_v1, {&input});
+  ops::log10_(in[0]);
+  return input;
+}
+
 void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -330,6 +1587,8 @@ void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
 TensorRef log10(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10_batched(input);
   TensorRef out = wiring::wrap(log10(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log10Backward>();
@@ -344,6 +1603,8 @@ TensorRef log10(const TensorRef& input) {
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
   TensorRef dual;
@@ -363,6 +1624,8 @@ TensorRef log10_(const TensorRef& input) {
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
   wiring::check_out(Log10Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log10Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -401,13 +1664,24 @@ constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
 TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), g);
+  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
+      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
 
 TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       input, Scalar(1))), t);
+}
+
+TensorRef log1p_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log1p(in[0]));
+}
+
+TensorRef log1p__batched(const TensorRef& input) {
+  const batch::InPlace in(Log1pBackward::schema_v1, {&input});
+  ops::log1p_(in[0]);
+  return input;
 }
 
 void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -420,6 +1694,8 @@ void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
 TensorRef log1p(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p_batched(input);
   TensorRef out = wiring::wrap(log1p(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log1pBackward>();
@@ -434,6 +1710,8 @@ TensorRef log1p(const TensorRef& input) {
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
   TensorRef dual;
@@ -453,6 +1731,8 @@ TensorRef log1p_(const TensorRef& input) {
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
   wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log1pBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -498,6 +1778,17 @@ TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
 }
 
+TensorRef log2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log2(in[0]));
+}
+
+TensorRef log2__batched(const TensorRef& input) {
+  const batch::InPlace in(Log2Backward::schema_v1, {&input});
+  ops::log2_(in[0]);
+  return input;
+}
+
 void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -508,6 +1799,8 @@ void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
 TensorRef log2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2_batched(input);
   TensorRef out = wiring::wrap(log2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log2Backward>();
@@ -522,6 +1815,8 @@ TensorRef log2(const TensorRef& input) {
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -541,6 +1836,8 @@ TensorRef log2_(const TensorRef& input) {
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
   wiring::check_out(Log2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -588,6 +1885,11 @@ TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
 }
 
+TensorRef log_ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log_ndtr(in[0]));
+}
+
 void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -598,6 +1900,8 @@ void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
 TensorRef log_ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_ndtr_batched(input);
   TensorRef out = wiring::wrap(log_ndtr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogNdtrBackward>();
@@ -666,6 +1970,17 @@ TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps,
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
 }
 
+TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logit(in[0], eps));
+}
+
+TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
+  const batch::InPlace in(LogitBackward::schema_v1, {&input});
+  ops::logit_(in[0], eps);
+  return input;
+}
+
 void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -679,6 +1994,8 @@ Storage logit(const Storage& input, std::optional<double> eps) {
       !eps.has_value()});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logit_batched(input, eps);
   TensorRef out = wiring::wrap(logit(input->storage(), eps));
   if (wiring::records(input)) {
     auto node = make_node<LogitBackward>();
@@ -694,6 +2011,8 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   return out;
 }
 TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logit__batched(input, eps);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogitBackward::schema_v1, input, record);
   TensorRef dual;
@@ -715,6 +2034,8 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
   return input;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -761,6 +2082,11 @@ TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sigmoid(neg(input)), t);
 }
 
+TensorRef logsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logsigmoid(in[0]));
+}
+
 void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -774,6 +2100,8 @@ Storage logsigmoid(const Storage& input) {
   return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
 }
 TensorRef logsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logsigmoid_batched(input);
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogsigmoidBackward>();
@@ -826,6 +2154,17 @@ TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
 }
 
+TensorRef mish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::mish(in[0]));
+}
+
+TensorRef mish__batched(const TensorRef& input) {
+  const batch::InPlace in(MishBackward::schema_v1, {&input});
+  ops::mish_(in[0]);
+  return input;
+}
+
 void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -839,6 +2178,8 @@ Storage mish(const Storage& input) {
   return kernels::elementwise(kMishSpec, loops[kMish], {&input});
 }
 TensorRef mish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mish_batched(input);
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MishBackward>();
@@ -853,6 +2194,8 @@ TensorRef mish(const TensorRef& input) {
   return out;
 }
 TensorRef mish_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mish__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(MishBackward::schema_v1, input, record);
   TensorRef dual;
@@ -889,6 +2232,278 @@ GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// modified_bessel_i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
+
+TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef modified_bessel_i0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(i1(input), t);
+}
+
+TensorRef modified_bessel_i0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i0(in[0]));
+}
+
+void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_i0(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI0Spec, loops[kModifiedBesselI0], {&input});
+}
+TensorRef modified_bessel_i0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_i0_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselI0Backward>();
+    ModifiedBesselI0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i0_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselI0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// modified_bessel_i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
+
+TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TensorRef modified_bessel_i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
+}
+
+TensorRef modified_bessel_i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i1(in[0]));
+}
+
+void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_i1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
+}
+TensorRef modified_bessel_i1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_i1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselI1Backward>();
+    ModifiedBesselI1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// modified_bessel_k0(Tensor input) -> Tensor out
+//   out = modified_bessel_k0(input)
+//   d input = -modified_bessel_k1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
+
+TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(modified_bessel_k1(input)), g);
+}
+
+TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(modified_bessel_k1(input)), t);
+}
+
+TensorRef modified_bessel_k0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_k0(in[0]));
+}
+
+void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_k0(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
+}
+TensorRef modified_bessel_k0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_k0_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselK0Backward>();
+    ModifiedBesselK0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k0_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// modified_bessel_k1(Tensor input) -> Tensor out
+//   out = modified_bessel_k1(input)
+//   d input = -modified_bessel_k0(input) - modified_bessel_k1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
+
+TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
+}
+
+TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
+}
+
+TensorRef modified_bessel_k1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_k1(in[0]));
+}
+
+void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_k1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
+}
+TensorRef modified_bessel_k1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_k1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselK1Backward>();
+    ModifiedBesselK1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k1_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // ndtr(Tensor input) -> Tensor out
 //   out = ndtr(input)
 //   d input = 0.3989422804014327 * exp(-0.5 * input**2)
@@ -908,6 +2523,11 @@ TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input)))), t);
 }
 
+TensorRef ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ndtr(in[0]));
+}
+
 void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -918,6 +2538,8 @@ void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
 TensorRef ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ndtr_batched(input);
   TensorRef out = wiring::wrap(ndtr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<NdtrBackward>();
@@ -949,2079 +2571,70 @@ GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
-// neg(Tensor input) -> Tensor out
-//   out = -input
-//   d input = -1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
-constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
-
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
-
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
-TensorRef neg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(neg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { neg_set_tangent(out, input); });
-  return out;
-}
-TensorRef neg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = neg(input);
-  Ref<NegBackward> node;
-  if (record) {
-    node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(NegBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
-  }
-  return out_;
-}
-GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-//   out = polygamma(order, input)
-//   d input = polygamma(order + 1, input)
-//   saves: input, order
-
-namespace {
-constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
-
-TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), g);
-}
-
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage polygamma_of(const Storage& input, std::int64_t order) {
-  return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
-}
-TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
-  if (wiring::records(input)) {
-    auto node = make_node<PolygammaOfBackward>();
-    PolygammaOfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.order_ = order;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
-  return out;
-}
-GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
-        {order_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// rad2deg(Tensor input) -> Tensor out
-//   out = input * 57.29577951308232
-//   d input = 57.29577951308232
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
-
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
-
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
-TensorRef rad2deg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rad2deg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { rad2deg_set_tangent(out, input); });
-  return out;
-}
-TensorRef rad2deg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rad2deg(input);
-  Ref<Rad2degBackward> node;
-  if (record) {
-    node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Rad2degBackward::schema_v1, out_, rad2deg(input->storage()));
-  }
-  return out_;
-}
-GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// reciprocal(Tensor input) -> Tensor out
-//   out = reciprocal(input)
-//   d input = -out**2
+// ndtri(Tensor input) -> Tensor out
+//   out = ndtri(input)
+//   d input = 2.5066282746310002 * exp(0.5 * out**2)
 //   saves: out
 
 namespace {
-constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
+constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
 
-TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(neg(square(out))), g);
+TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
+      square(out)))), g);
 }
 
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
+TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
+      square(out)))), t);
+}
 
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+TensorRef ndtri_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ndtri(in[0]));
+}
+
+void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
-TensorRef reciprocal(const TensorRef& input) {
-  TensorRef out = wiring::wrap(reciprocal(input->storage()));
+Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
+TensorRef ndtri(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ndtri_batched(input);
+  TensorRef out = wiring::wrap(ndtri(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
+    auto node = make_node<NdtriBackward>();
+    NdtriBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { reciprocal_set_tangent(out, input); });
+    wiring::each_level({&input}, {}, [&] { ndtri_set_tangent(out, input); });
   return out;
 }
-TensorRef reciprocal_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = reciprocal(input);
-  Ref<ReciprocalBackward> node;
-  if (record) {
-    node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(ReciprocalBackward::schema_v1, out_, reciprocal(input->storage()));
-  }
-  return out_;
-}
-GradVec ReciprocalBackward::apply(std::span<Storage> grad_outputs) {
+GradVec NdtriBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// relu(Tensor input) -> Tensor out
-//   out = where(input > 0, input, where(isnan(input), input, 0))
-//   d input = where(out > 0, 1, 0)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
-constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
-
-TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
-}
-
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
-TensorRef relu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { relu_set_tangent(out, input); });
-  return out;
-}
-TensorRef relu_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ReluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu(input);
-  Ref<ReluBackward> node;
-  if (record) {
-    node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &saved(0)}), input_shape(0),
+    grads[0] = fit(kernels::elementwise(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &saved(0)}), input_shape(0),
         input_dtype(0));
   return grads;
 }
-GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// relu6(Tensor input) -> Tensor out
-//   out = where(input <= 0, 0, where(input >= 6, 6, input))
-//   d input = where(input <= 0, 0, where(input >= 6, 0, 1))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
-constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
-
-TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
-TensorRef relu6(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu6(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Relu6Backward>();
-    Relu6Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { relu6_set_tangent(out, input); });
-  return out;
-}
-TensorRef relu6_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Relu6Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu6(input);
-  Ref<Relu6Backward> node;
-  if (record) {
-    node = make_node<Relu6Backward>();
-    Relu6Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// round(Tensor input) -> Tensor out
-//   out = round(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
-
-void round_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
-TensorRef round(const TensorRef& input) {
-  TensorRef out = wiring::wrap(round(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { round_set_tangent(out); });
-  return out;
-}
-TensorRef round_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(RoundBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = round(input);
-  Ref<RoundBackward> node;
-  if (record) {
-    node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RoundBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRoundSpec, loops[kRound], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RoundBackward::schema_v1, out_, round(input->storage()));
-  }
-  return out_;
-}
-GradVec RoundBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// rsqrt(Tensor input) -> Tensor out
-//   out = rsqrt(input)
-//   d input = -0.5 * out**3
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
-
-TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
-      number<TensorRef>(Scalar(std::int64_t(3)))))), g);
-}
-
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
-TensorRef rsqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rsqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { rsqrt_set_tangent(out, input); });
-  return out;
-}
-TensorRef rsqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rsqrt(input);
-  Ref<RsqrtBackward> node;
-  if (record) {
-    node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RsqrtBackward::schema_v1, out_, rsqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec RsqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// selu(Tensor input) -> Tensor out
-//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
-//   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
-
-TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      g);
-}
-
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage selu(const Storage& input) {
-  check_dtype(SeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
-}
-TensorRef selu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(selu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SeluBackward>();
-    SeluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { selu_set_tangent(out, input); });
-  return out;
-}
-TensorRef selu_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SeluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = selu(input);
-  Ref<SeluBackward> node;
-  if (record) {
-    node = make_node<SeluBackward>();
-    SeluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sgn(Tensor input) -> Tensor out
-//   out = sgn(input)
-//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
-//   saves: input, out
-
-namespace {
-constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
-
-template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) {
-  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
-}
-
-void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
-        input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
-TensorRef sgn(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sgn(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
-  return out;
-}
-TensorRef sgn_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(input);
-  Ref<SgnBackward> node;
-  if (record) {
-    node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
-  }
-  return out_;
-}
-GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sigmoid(Tensor input) -> Tensor out
-//   out = sigmoid(input)
-//   d input = out * (1 - out)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
-
-TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), g);
-}
-
-TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
-}
-
-void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sigmoid_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
-TensorRef sigmoid(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef sigmoid_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sigmoid(input);
-  Ref<SigmoidBackward> node;
-  if (record) {
-    node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
-  }
-  return out_;
-}
-GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sign(Tensor input) -> Tensor out
-//   out = sign(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
-
-void sign_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
-TensorRef sign(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sign(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
-  return out;
-}
-TensorRef sign_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sign(input);
-  Ref<SignBackward> node;
-  if (record) {
-    node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SignBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
-  }
-  return out_;
-}
-GradVec SignBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// silu(Tensor input) -> Tensor out
-//   out = input * sigmoid(input)
-//   d input = sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
-
-TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), g);
-}
-
-TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), t);
-}
-
-void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), silu_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage silu(const Storage& input) {
-  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
-}
-TensorRef silu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(silu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SiluBackward>();
-    SiluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { silu_set_tangent(out, input); });
-  return out;
-}
-TensorRef silu_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SiluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = silu(input);
-  Ref<SiluBackward> node;
-  if (record) {
-    node = make_node<SiluBackward>();
-    SiluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SiluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(silu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sin(Tensor input) -> Tensor out
-//   out = sin(input)
-//   d input = cos(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
-
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
-
-TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
-
-void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sin_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
-TensorRef sin(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sin(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SinBackward>();
-    SinBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sin_set_tangent(out, input); });
-  return out;
-}
-TensorRef sin_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sin(input);
-  Ref<SinBackward> node;
-  if (record) {
-    node = make_node<SinBackward>();
-    SinBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinSpec, loops[kSin], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinBackward::schema_v1, out_, sin(input->storage()));
-  }
-  return out_;
-}
-GradVec SinBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sinc(Tensor input) -> Tensor out
-//   out = sinc(input)
-//   d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
-
-TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
-}
-
-TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
-}
-
-void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
-TensorRef sinc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sinc_set_tangent(out, input); });
-  return out;
-}
-TensorRef sinc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinc(input);
-  Ref<SincBackward> node;
-  if (record) {
-    node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SincBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SincBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSincSpec, loops[kSinc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SincBackward::schema_v1, out_, sinc(input->storage()));
-  }
-  return out_;
-}
-GradVec SincBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SincBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sinh(Tensor input) -> Tensor out
-//   out = sinh(input)
-//   d input = cosh(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
-
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
-
-TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
-
-void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
-TensorRef sinh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sinh_set_tangent(out, input); });
-  return out;
-}
-TensorRef sinh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinh(input);
-  Ref<SinhBackward> node;
-  if (record) {
-    node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinhSpec, loops[kSinh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinhBackward::schema_v1, out_, sinh(input->storage()));
-  }
-  return out_;
-}
-GradVec SinhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-//   out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
-//   d input = where(beta * input > threshold, 1, sigmoid(beta * input))
-//   saves: input, beta, threshold
-
-namespace {
-constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
-
-TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
-}
-
-TensorRef softplus_tangent_input(const TensorRef& input, double beta, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
-}
-
-void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softplus_tangent_input(wiring::primal(input), beta, threshold, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softplus(const Storage& input, double beta, double threshold) {
-  check_dtype(SoftplusBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
-}
-TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftplusBackward>();
-    SoftplusBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.beta_ = beta;
-    back.threshold_ = threshold;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softplus_set_tangent(out, input, beta, threshold); });
-  return out;
-}
-GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &saved(0)}, {beta_,
-        threshold_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softplus_vjp_input(g, saved_tensor(0), beta_, threshold_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
-//   d input = where(input > lambd, 1, where(input < -lambd, 1, 0))
-//   saves: input, lambd
-
-namespace {
-constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
-
-TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
-}
-
-TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softshrink(const Storage& input, double lambd) {
-  check_dtype(SoftshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
-}
-TensorRef softshrink(const TensorRef& input, double lambd) {
-  TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftshrinkBackward>();
-    SoftshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.lambd_ = lambd;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softshrink_set_tangent(out, input, lambd); });
-  return out;
-}
-GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softsign(Tensor input) -> Tensor out
-//   out = input / (1 + abs(input))
-//   d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
-
-TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), g);
-}
-
-TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), t);
-}
-
-void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
-}
-TensorRef softsign(const TensorRef& input) {
-  TensorRef out = wiring::wrap(softsign(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftsignBackward>();
-    SoftsignBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softsign_set_tangent(out, input); });
-  return out;
-}
-GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftsignBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softsign_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sqrt(Tensor input) -> Tensor out
-//   out = sqrt(input)
-//   d input = 0.5 / out
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
-
-TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
-}
-
-TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
-}
-
-void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
-TensorRef sqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sqrt_set_tangent(out, input); });
-  return out;
-}
-TensorRef sqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sqrt(input);
-  Ref<SqrtBackward> node;
-  if (record) {
-    node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSqrtSpec, loops[kSqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SqrtBackward::schema_v1, out_, sqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec SqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// square(Tensor input) -> Tensor out
-//   out = square(input)
-//   d input = 2 * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
-constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
-
-TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
-}
-
-TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
-}
-
-void square_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), square_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
-TensorRef square(const TensorRef& input) {
-  TensorRef out = wiring::wrap(square(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { square_set_tangent(out, input); });
-  return out;
-}
-TensorRef square_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SquareBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = square(input);
-  Ref<SquareBackward> node;
-  if (record) {
-    node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SquareBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSquareSpec, loops[kSquare], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SquareBackward::schema_v1, out_, square(input->storage()));
-  }
-  return out_;
-}
-GradVec SquareBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SquareBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(square_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tan(Tensor input) -> Tensor out
-//   out = tan(input)
-//   d input = 1 + out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
-
-TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tan_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
-TensorRef tan(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tan(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { tan_set_tangent(out, input); });
-  return out;
-}
-TensorRef tan_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tan(input);
-  Ref<TanBackward> node;
-  if (record) {
-    node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanSpec, loops[kTan], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanBackward::schema_v1, out_, tan(input->storage()));
-  }
-  return out_;
-}
-GradVec TanBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanh(Tensor input) -> Tensor out
-//   out = tanh(input)
-//   d input = 1 - out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
-
-TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanh_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
-TensorRef tanh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { tanh_set_tangent(out, input); });
-  return out;
-}
-TensorRef tanh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tanh(input);
-  Ref<TanhBackward> node;
-  if (record) {
-    node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanhSpec, loops[kTanh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanhBackward::schema_v1, out_, tanh(input->storage()));
-  }
-  return out_;
-}
-GradVec TanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanhshrink(Tensor input) -> Tensor out
-//   out = input - tanh(input)
-//   d input = tanh(input)**2
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
-
-TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(square(tanh(input)), g);
-}
-
-TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(square(tanh(input)), t);
-}
-
-void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
-TensorRef tanhshrink(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanhshrink(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanhshrinkBackward>();
-    TanhshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { tanhshrink_set_tangent(out, input); });
-  return out;
-}
-GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-//   out = where(input > threshold, input, value)
-//   d input = where(input > threshold, 1, 0)
-//   saves: input, threshold
-
-namespace {
-constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
-
-TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
-}
-
-TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage threshold(const Storage& input, double threshold, double value) {
-  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
-}
-TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
-  if (wiring::records(input)) {
-    auto node = make_node<ThresholdBackward>();
-    ThresholdBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.threshold_ = threshold;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { threshold_set_tangent(out, input, threshold); });
-  return out;
-}
-TensorRef threshold_(const TensorRef& input, double threshold, double value) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = ops::threshold(input, threshold, value);
-  Ref<ThresholdBackward> node;
-  if (record) {
-    node = make_node<ThresholdBackward>();
-    ThresholdBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.threshold_ = threshold;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
-      value});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &saved(0)},
-        {threshold_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// trunc(Tensor input) -> Tensor out
-//   out = trunc(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
-
-void trunc_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
-TensorRef trunc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(trunc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { trunc_set_tangent(out); });
-  return out;
-}
-TensorRef trunc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TruncBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = trunc(input);
-  Ref<TruncBackward> node;
-  if (record) {
-    node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TruncBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TruncBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTruncSpec, loops[kTrunc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TruncBackward::schema_v1, out_, trunc(input->storage()));
-  }
-  return out_;
-}
-GradVec TruncBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec TruncBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+    grads[0] = fit(ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
