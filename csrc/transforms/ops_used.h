@@ -69,7 +69,7 @@ TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generat
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype);
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype);
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
-TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
                 std::optional<std::int64_t> end, std::int64_t step);

@@ -259,7 +259,7 @@ TensorRef searched(const TensorRef& sorted, const TensorRef& input, bool right) 
     if (values->numel() == 0) flat[flat.size() - 1] = product(input->sizes());
     values = ops::reshape(values, flat);
   }
-  TensorRef out = ops::searchsorted(ops::contiguous(physical_at(sorted, levels)), ops::contiguous(values), right);
+  TensorRef out = ops::searchsorted_in(ops::contiguous(physical_at(sorted, levels)), ops::contiguous(values), right);
   return wrap(out->sizes() == sizes ? out : ops::reshape(out, sizes), levels);
 }
 

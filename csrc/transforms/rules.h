@@ -157,14 +157,6 @@ TensorRef searchsorted(const OpSchema&, const Call& call, const Loop& loop, cons
   if (!sorted->is_batched() && sorted->dim() == 1) return wrap(call(sorted, physical(input)), levels_of(input));
   return sorted->dim() == 0 || input->dim() == 0 ? loop() : searched(sorted, input, right);
 }
-// batch: bucketize
-template <class Call, class Loop>
-TensorRef bucketize(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& input,
-                    const TensorRef& boundaries, bool right) {
-  if (!boundaries->is_batched()) return wrap(call(physical(input), boundaries), levels_of(input));
-  return boundaries->dim() != 1 || input->dim() == 0 ? loop() : searched(boundaries, input, right);
-}
-
 // ---- copies, medians -------------------------------------------------------------------------------------------------
 /// `src` at the sizes and in the dtype of `input`, as memory of its own.
 TP_API TensorRef filled(const TensorRef& input, const TensorRef& src);

@@ -1728,8 +1728,11 @@ constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
     "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
 
 TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
-      [&](const batch::Samples& samples) { return ops::searchsorted_in(samples[0], samples[1], right); });
+  const auto call = [&](const TensorRef& sorted_sequence,
+      const TensorRef& input) { return ops::searchsorted_in(sorted_sequence, input, right); };
+  const auto loop = [&] { return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
+      [&](const batch::Samples& samples) { return ops::searchsorted_in(samples[0], samples[1], right); }); };
+  return batch::rules::searchsorted(kSearchsortedInSchema, call, loop, sorted_sequence, input, right);
 }
 }  // namespace
 
