@@ -71,7 +71,7 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
   run_tiles(walk, {tiles, n}, loop, params);
 }
 
-// One thread's part of a large result, block by block through the first cache; inputs are read ahead while a block leaves.
+// One thread's part of a large result, block by block through the first cache.
 void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64_t* item, std::size_t operands,
                   const Scalar* params) {
   alignas(64) char block[kStreamBlock];
@@ -83,10 +83,7 @@ void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64
   for (std::int64_t i = 0; i < n; i += step) {
     const std::int64_t k = std::min(step, n - i);
     loop(k, at, params);
-    for (std::size_t o = 1; o < operands; ++o) {
-      at[o] += k * item[o];
-      for (std::int64_t b = 0; b < k * item[o]; b += 64) __builtin_prefetch(at[o] + b + kStreamBlock);
-    }
+    for (std::size_t o = 1; o < operands; ++o) at[o] += k * item[o];
     stream(to, block, k * item[0]);
     to += k * item[0];
   }
@@ -103,7 +100,10 @@ void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<co
   std::int64_t item[kMaxOperands];
   item[0] = std::int64_t(item_size(t.out));
   for (std::size_t i = 0; i < inputs.size(); ++i) item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
-  bool streamed = streams(std::size_t(n * item[0]));
+  // A loop over one input as large is bound by its arithmetic at first, and would wait for its stores.
+  std::int64_t touched = 0;
+  for (std::size_t i = 0; i <= inputs.size(); ++i) touched += n * item[i];
+  bool streamed = streams(std::size_t(n * item[0])) && std::size_t(touched) >= 3 * stream_from();
   // In place the lines written are the lines just read.
   for (std::size_t i = 1; i <= inputs.size(); ++i) streamed &= data[i] != data[0];
   modes::Unlocked unlocked(n >= kUnlockFrom);
