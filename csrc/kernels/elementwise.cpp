@@ -161,6 +161,33 @@ bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage
   return true;
 }
 
+// Two small operands, one of which repeats the other's last dimensions (a row added to a matrix): one call a repetition,
+// without a walk.
+bool run_repeated(Loop loop, const Types& t, const Storage& out, std::span<const Storage* const> inputs,
+                  const Scalar* params) {
+  constexpr std::int64_t kSmall = 4096, kCalls = 32;
+  if (out.numel() > kSmall || t.out != t.out_compute || !out.is_contiguous()) return false;
+  const int shorter = inputs[0]->numel() < inputs[1]->numel() ? 0 : 1;
+  const Storage &whole = *inputs[std::size_t(1 - shorter)], &part = *inputs[std::size_t(shorter)];
+  if (!(whole.sizes() == out.sizes()) || part.dim() > out.dim() || part.numel() * kCalls < out.numel()) return false;
+  for (const Storage* s : inputs)
+    if (!s->is_contiguous() || s->dtype() != t.compute) return false;
+  for (int d = 1; d <= part.dim(); ++d)
+    if (part.size(part.dim() - d) != out.size(out.dim() - d)) return false;
+  const std::int64_t n = part.numel(), step = n * std::int64_t(item_size(t.compute));
+  char* data[3];
+  data[0] = out.raw();
+  data[1 + shorter] = part.raw();
+  char*& moving = data[2 - shorter];
+  moving = whole.raw();
+  for (std::int64_t i = 0; i < out.numel(); i += n) {
+    loop(n, data, params);
+    data[0] += n * std::int64_t(item_size(t.out));
+    moving += step;
+  }
+  return true;
+}
+
 }  // namespace
 
 Dtype common_dtype(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
@@ -237,6 +264,8 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     return out;
   }
   Storage out = allocate_like(broadcast_shapes(spec.schema->name, inputs), t.out, inputs);
+  if (inputs.size() == 2 && spec.mask_inputs == 0 && out.numel() && run_repeated(loop, t, out, inputs, params.data()))
+    return out;
   if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
   return out;
 }
