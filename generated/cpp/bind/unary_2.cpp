@@ -766,7 +766,7 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input"},
+     "  d input = ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input"},
     {"gelu_tanh", fast(gelu_tanh_function), METH_FASTCALL | METH_KEYWORDS,
      "gelu_tanh(input)\n"
      "--\n"

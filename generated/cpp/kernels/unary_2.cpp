@@ -188,6 +188,19 @@ template <class T>
 void exp(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::exp_near(end - from, input + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::exp_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::exp(input[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp(input[i]);
 }
@@ -258,24 +271,53 @@ void frac(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::frac(input[i]);
 }
 
-// gelu_erf: out = 0.5 * input * erfc(-0.7071067811865476 * input)
+// gelu_erf: out = input * ndtr(input)
 template <class T>
 void gelu_erf(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::ndtr_near(end - from, input + from)) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (T(0.5) * input[i]) * m::erfc(T(-0.7071067811865476) * input[i]);
+        for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr(input[i]);
+      }
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::ndtr(input[i]);
 }
 
-// gelu_erf, gradient of input: strong_mul(0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input, g)
+// gelu_erf, gradient of input: strong_mul(ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input, g)
 template <class T>
 void gelu_erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::ndtr_near(end - from, input + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] =
+            m::strong_mul(m::ndtr_fast(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] =
+            m::strong_mul(m::ndtr(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(0.5) * m::erfc(T(-0.7071067811865476) * input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5000000000000001) * m::square(input[i]))) * input[i]), g[i]);
+      m::strong_mul(m::ndtr(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]),
+      g[i]);
 }
 
 // gelu_tanh: out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))

@@ -51,6 +51,19 @@ template <class T>
 void ndtr(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::ndtr_near(end - from, input + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::ndtr_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::ndtr(input[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtr(input[i]);
 }

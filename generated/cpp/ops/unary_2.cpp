@@ -67,6 +67,8 @@ Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage ndtr(const Storage& input);
+TensorRef ndtr(const TensorRef& input);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage polygamma(std::int64_t n, const Storage& input);
@@ -1424,8 +1426,8 @@ GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 }
 
 // gelu_erf(Tensor input) -> Tensor out
-//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
-//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
+//   out = input * ndtr(input)
+//   d input = ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input
 //   saves: input
 
 namespace {
@@ -1433,15 +1435,13 @@ constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
 TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
+  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
 }
 
 TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
+  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), t);
 }
 
 TensorRef gelu_erf_batched(const TensorRef& input) {
