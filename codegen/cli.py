@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("--todo", action="store_true", help="derivatives that are missing, with the reason")
     c.add_argument("--handwritten", action="store_true", help="hand-written C++ and Python lines an entry needs")
     c.add_argument("--python", action="store_true", help="public ops written in Python")
+    c.add_argument("--catalogue", metavar="FILE", help="what is short beside a table of names, dtypes and forms")
     c.add_argument("--names", action="store_true", help="names only, one a line")
     c = command("mutate", mutate, "generate from entries that carry one mutation each")
     c.add_argument("--seed", type=int, default=0)
@@ -247,6 +248,14 @@ def list_(args: argparse.Namespace) -> int:
         return _fail(diags)
     if args.names:
         lines = [e.op for e in file.entries]
+    elif args.catalogue:
+        from . import catalogue
+
+        try:
+            lines = catalogue.report(file, catalogue.read(args.catalogue))
+        except catalogue.CatalogueError as e:
+            print(f"codegen list: {e}", file=sys.stderr)
+            return 1
     elif args.missing:
         lines = listing.missing(file, args.missing)
     elif args.todo:

@@ -30,8 +30,8 @@ SCALAR = Type(Base.SCALAR)
 DTYPE = Type(Base.DTYPE)
 
 DTYPE_CPP = {
-    "bool": "Bool", "u8": "U8", "i8": "I8", "i16": "I16", "i32": "I32", "i64": "I64", "f16": "F16", "bf16": "BF16",
-    "f32": "F32", "f64": "F64", "c64": "C64", "c128": "C128",
+    "bool": "Bool", "u8": "U8", "i8": "I8", "i16": "I16", "i32": "I32", "i64": "I64", "u16": "U16", "u32": "U32",
+    "u64": "U64", "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "c64": "C64", "c128": "C128",
 }  # fmt: skip
 
 _VALUE = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from .formula import Node, parse
@@ -97,6 +97,27 @@ _f("i0", "float", "i1(x)")
 _f("i1", "float", "where(abs(x) < 0.05, i1_slope(x), i0(x) - out / x)")
 _f("i0e", "float", "i1e(x) - sgn(x) * out")
 _f("i1e", "float", "where(x == 0, 0.5, i0e(x) - out * (sgn(x) + 1 / x))")
+# Bessel functions of the first and second kind, and the modified ones of the second.
+_f("bessel_j0", "float", "-bessel_j1(x)")
+_f("bessel_j1", "float", "where(abs(x) < 0.05, j1_slope(x), bessel_j0(x) - out / x)")
+_f("bessel_y0", "float", "-bessel_y1(x)")
+_f("bessel_y1", "float", "bessel_y0(x) - out / x")
+_f("modified_bessel_k0", "float", "-modified_bessel_k1(x)")
+_f("modified_bessel_k1", "float", "-modified_bessel_k0(x) - out / x")
+_f("scaled_modified_bessel_k0", "float", "out - scaled_modified_bessel_k1(x)")
+_f("scaled_modified_bessel_k1", "float", "out - scaled_modified_bessel_k0(x) - out / x")
+_f("spherical_bessel_j0", "float", "where(abs(x) < 0.15, sinc_slope(x), (cos(x) - out) / x)")
+_f("airy_ai", "float", "airy_ai_prime(x)")
+_f("airy_ai_prime", "float", "x * airy_ai(x)")
+# Hurwitz zeta and the incomplete gamma functions: no rule in the order.
+_f("zeta", "float", None, "-x * zeta(x + 1, y)")
+_f("igamma", "float", None, "exp(xlogy(x - 1, y) - y - lgamma(x))")
+_f("igammac", "float", None, "-exp(xlogy(x - 1, y) - y - lgamma(x))")
+# Orthogonal polynomials of degree y, differentiated z times.
+for _name in (
+    "chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he", "laguerre_l", "legendre_p",
+):  # fmt: skip
+    _f(_name, "float", f"{_name}(x, y, z + 1)", "0", "0")
 # Logistic. log_sigmoid keeps sigmoid(-x), exact in both tails.
 _f("sigmoid", "float", "out * (1 - out)")
 _f("log_sigmoid", "float", "sigmoid(-x)")
@@ -150,16 +171,19 @@ _f("int", "int", "0")
 # Series near 0 of d/du (sin u / u), for |u| < 0.16, and of d/dx i1(x); expanded by derive.
 _f("sinc_slope", "float", None)
 _f("i1_slope", "float", None)
+_f("j1_slope", "float", None)
 
 SINC_SLOPE = parse(
     "x * (-0.3333333333333333 + x**2 * (0.03333333333333333 + x**2 * (-0.0011904761904761906 + x**2 * "
     "(2.2045855379188714e-05 + x**2 * -2.505210838544172e-07))))"
 )
 I1_SLOPE = parse("0.5 + x**2 * (0.1875 + x**2 * (0.013020833333333334 + x**2 * 0.0003797743055555556))")
+J1_SLOPE = parse("0.5 + x**2 * (-0.1875 + x**2 * (0.013020833333333334 + x**2 * -0.0003797743055555556))")
 # Pure spellings: rewritten before anything else looks at a formula.
 MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "sinc_slope": (("x",), SINC_SLOPE),
     "i1_slope": (("x",), I1_SLOPE),
+    "j1_slope": (("x",), J1_SLOPE),
     "softplus1": (("x",), parse("logaddexp(x, 0)")),
     "trigamma": (("x",), parse("polygamma(1, x)")),
     "neg": (("x",), parse("-x")),
@@ -167,7 +191,7 @@ MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "remainder": (("x", "y"), parse("x % y")),
     "floor_divide": (("x", "y"), parse("x // y")),
 }
-INTERNAL = frozenset({"sinc_slope", "i1_slope", "softplus1"})  # not offered to entries
+INTERNAL = frozenset({"sinc_slope", "i1_slope", "j1_slope", "softplus1"})  # not offered to entries
 
 # Binary operators as functions: kind and partials.
 OPERATORS: dict[str, Function] = {
@@ -191,6 +215,30 @@ OPERATOR_OPS = {
     "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
     "neg": "neg", "~": "bitwise_not", "not": "logical_not", "and": "logical_and", "or": "logical_or",
 }  # fmt: skip
+
+
+# P_(n+1) = (a x + b) P_n - c P_(n-1), by family, from n: reference forms by exact coefficients.
+POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
+    "chebyshev_t": lambda n: (1 if n == 0 else 2, 0, 1),
+    "chebyshev_u": lambda n: (2, 0, 1),
+    "chebyshev_v": lambda n: (2, -1 if n == 0 else 0, 1),
+    "chebyshev_w": lambda n: (2, 1 if n == 0 else 0, 1),
+    "hermite_h": lambda n: (2, 0, 2 * n),
+    "hermite_he": lambda n: (1, 0, n),
+    "laguerre_l": lambda n: (-1 / (n + 1), (2 * n + 1) / (n + 1), n / (n + 1)),
+    "legendre_p": lambda n: ((2 * n + 1) / (n + 1), 0, n / (n + 1)),
+}
+
+
+def _polynomial(name: str, x: float, degree: float, order: float) -> float:
+    """A polynomial's derivative, by its coefficients."""
+    from numpy.polynomial import Polynomial
+
+    before, now = Polynomial([0.0]), Polynomial([1.0])
+    for n in range(int(degree)):
+        a, b, c = POLYNOMIALS[name](n)
+        before, now = now, Polynomial([b, a]) * now - (c if n else 0) * before
+    return float(now.deriv(int(order))(x) if order else now(x)) if degree > -1 else 0.0
 
 
 class Unavailable(Exception):
@@ -311,8 +359,14 @@ def numpy_functions() -> dict[str, Callable[..., Any]]:
         "polygamma": need("polygamma"), "trigamma": lambda x: need("polygamma")(1, x), "i0": need("i0"),
         "i1": need("i1"),
         "i0e": need("i0e"), "i1e": need("i1e"), "xlogy": need("xlogy"), "xlog1py": need("xlog1py"),
-        "entr": need("entr"),
+        "entr": need("entr"), "bessel_j0": need("j0"), "bessel_j1": need("j1"), "bessel_y0": need("y0"),
+        "bessel_y1": need("y1"), "modified_bessel_k0": need("k0"), "modified_bessel_k1": need("k1"),
+        "scaled_modified_bessel_k0": need("k0e"), "scaled_modified_bessel_k1": need("k1e"),
+        "spherical_bessel_j0": lambda x: np.sinc(x / np.pi), "airy_ai": lambda x: need("airy")(x)[0],
+        "airy_ai_prime": lambda x: need("airy")(x)[1], "zeta": need("zeta"), "igamma": need("gammainc"),
+        "igammac": need("gammaincc"),
     }  # fmt: skip
+    table |= {name: np.vectorize(partial(_polynomial, name), otypes=[float]) for name in POLYNOMIALS}
     if sp is None:
         table |= {
             "erf": np.vectorize(math.erf),
@@ -389,6 +443,15 @@ def mpmath_functions() -> dict[str, Callable[..., Any]]:
         "i0": lambda x: mp.besseli(0, x), "i1": lambda x: mp.besseli(1, x),
         "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
         "ndtr": mp.ncdf, "log_ndtr": lambda x: mp.log(mp.ncdf(x)), "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+        "bessel_j0": lambda x: mp.besselj(0, x), "bessel_j1": lambda x: mp.besselj(1, x),
+        "bessel_y0": lambda x: mp.bessely(0, x), "bessel_y1": lambda x: mp.bessely(1, x),
+        "modified_bessel_k0": lambda x: mp.besselk(0, x), "modified_bessel_k1": lambda x: mp.besselk(1, x),
+        "scaled_modified_bessel_k0": lambda x: mp.besselk(0, x) * mp.exp(x),
+        "scaled_modified_bessel_k1": lambda x: mp.besselk(1, x) * mp.exp(x),
+        "spherical_bessel_j0": lambda x: mp.sinc(x), "airy_ai": mp.airyai,
+        "airy_ai_prime": lambda x: mp.airyai(x, derivative=1), "zeta": mp.zeta,
+        "igamma": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+        "igammac": lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
         "ndtri": lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1), "entr": lambda x: -x * mp.log(x) if x > 0 else mp.mpf(0),
         "xlogy": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log(y),
         "xlog1py": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log1p(y), "where": lambda c, a, b: a if c else b,

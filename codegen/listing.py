@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .model import FAMILIES, Diff, Entry, OpFile
+from .plan_batch import rule_of
 
-# Families whose batching rule follows from the family.
-BATCHED = ("unary", "binary", "ternary", "comparison", "logical", "reduction", "scan", "factory", "random")
-_HOMES = ("nn/functional.py", "linalg.py", "fft.py", "special.py", "random.py", "__init__.py")
+_HOMES = (
+    *("nn/functional.py", "linalg.py", "fft.py", "special.py", "random.py"),
+    *("linalg/__init__.py", "fft/__init__.py", "special/__init__.py", "random/__init__.py", "__init__.py"),
+)
 
 
 def by_family(file: OpFile) -> list[str]:
@@ -38,17 +40,14 @@ def missing(file: OpFile, what: str) -> list[str]:
 
 
 def lacks_tangent(e: Entry) -> bool:
-    """A structured op with a gradient formula and no forward-mode rule."""
-    if e.elementwise and "vjp" not in e.keys:
-        return False
-    return any(
-        any(d.kind is Diff.FORMULA for d in o.deriv.values()) and not o.tangent and not o.tangent_rule
-        for o in e.overloads
-    )
+    """An op that raises in forward mode: a derivative is missing. Without a rule of its own a tangent follows from
+    the partials, the composition, or the vjp, which is transposed."""
+    return any(d.kind is Diff.TODO for o in e.overloads for d in o.deriv.values())
 
 
 def lacks_batch(e: Entry) -> bool:
-    return not e.batch and e.family.name not in BATCHED and not e.python and not all(o.compose for o in e.overloads)
+    """A signature that vmap runs once per sample."""
+    return not e.python and any(rule_of(e, o).name == "loop" for o in e.overloads)
 
 
 def todo(file: OpFile) -> list[str]:
@@ -60,24 +59,37 @@ def todo(file: OpFile) -> list[str]:
 
 
 def python(file: OpFile, root: Path | None) -> list[str]:
-    """Entries with a Python implementation, and public functions that are no entry at all."""
+    """Entries with a Python implementation, and public functions that are no entry at all: those of the modules of each
+    home, and those a home takes from private modules, whether at once or when first asked for."""
     out = [f"{e.op}   {e.python}" for e in file.entries if e.python]
     names = {e.op for e in file.entries} | {a.rpartition(".")[2] for e in file.entries for a in e.aliases}
     if root:
         for part in _HOMES:
             path = root / "tensorplay" / part
-            for name, lines in _public_functions(path):
+            for name, place, lines in _public_functions(path):
                 if name not in names:
-                    out.append(f"{name}   tensorplay/{part}, {lines} lines")
+                    out.append(f"{name}   {place.relative_to(root)}, {lines} lines")
     return [*out, f"{len(out)} public ops are written in Python"]
 
 
-def _public_functions(path: Path) -> Iterator[tuple[str, int]]:
+def _public_functions(path: Path) -> Iterator[tuple[str, Path, int]]:
     if not path.is_file():
         return
     for n in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"):
-            yield n.name, (n.end_lineno or n.lineno) - n.lineno + 1
+            yield n.name, path, (n.end_lineno or n.lineno) - n.lineno + 1
+        for module, name in _taken(n):
+            for found in _public_functions(path.parent / f"{module}.py"):
+                if found[0] == name:
+                    yield found
+
+
+def _taken(n: ast.stmt) -> Iterator[tuple[str, str]]:
+    """(module, name) of `from ._module import name`, and of the table _LAZY_NAMES."""
+    if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module and n.module != "_C":
+        yield from ((n.module, a.name) for a in n.names)
+    elif isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "_LAZY_NAMES" for t in n.targets):
+        yield from ((module, name) for name, module in ast.literal_eval(n.value).items())
 
 
 def handwritten(file: OpFile, root: Path | None) -> list[str]:

@@ -142,7 +142,8 @@ class TestReader(Reader):
     def _literal_for(self, node: YNode, name: str, *types: Type) -> Any:
         """A plain value that fits the argument's type, in one overload at least."""
         value = self.literal(node)
-        if isinstance(node, YScalar) and any(t.base is Base.STR and not t.optional for t in types):
+        words = [t for t in types if t.base is Base.STR and not t.optional]
+        if isinstance(node, YScalar) and words and not any(_fits(value, t) for t in types if t not in words):
             value = node.text  # 'none' is a word there
         if any(_fits(value, t) for t in types):
             return value
@@ -217,6 +218,8 @@ class TestReader(Reader):
 
 
 def _fits(value: Any, t: Type) -> bool:
+    if t.base is Base.ANY:
+        return True
     if value is None:
         return t.optional
     if isinstance(value, tuple):

@@ -55,6 +55,7 @@ class Base(Enum):
     DTYPE = "dtype"
     DEVICE = "device"
     GENERATOR = "generator"
+    ANY = "any"  # of an op written in Python alone: a function, a nested list
 
 
 @dataclass(frozen=True)
@@ -257,10 +258,12 @@ PROMOTE = {
     "given": "the dtype argument decides; without it the default",
 }
 AMP = ("promote", "keep", "force_fp32", "lower")
-DTYPES = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128")
+DTYPES = (
+    "bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128",
+)  # fmt: skip
 DTYPE_GROUPS: Mapping[str, tuple[str, ...]] = {
     "bool": ("bool",),
-    "int": ("u8", "i8", "i16", "i32", "i64"),
+    "int": ("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
     "half": ("f16", "bf16"),
     "float": ("f32", "f64"),
     "complex": ("c64", "c128"),

@@ -12,6 +12,7 @@ from .plan_docs import docstring
 _KINDS = {
     Base.TENSOR: "Tensor", Base.SCALAR: "Scalar", Base.INT: "Int", Base.FLOAT: "Float", Base.BOOL: "Bool",
     Base.STR: "Str", Base.DTYPE: "Dtype", Base.DEVICE: "Device", Base.GENERATOR: "Generator",
+    Base.ANY: "Any",
 }  # fmt: skip
 _CONVERT = {
     Base.SCALAR: "scalar", Base.INT: "int", Base.FLOAT: "double", Base.BOOL: "bool", Base.STR: "str",
@@ -61,11 +62,16 @@ class Bound:
     fields: tuple[tuple[str, str], ...]  # (name of the result type, its fields as text)
     is_method: bool
     is_function: bool
+    python: tuple[str, str] | None = None  # module and function of an op written in Python
+    checked: bool = True  # whether the binding checks the arguments of such an op
+    has_inplace: bool = False
+    inplace_function: bool = False
 
 
 @dataclass(frozen=True)
 class Operator:
     name: str  # C++ function
+    op: str
     slot: str
     unary: bool
     lines: tuple[str, ...]
@@ -98,12 +104,12 @@ def plan_bindings(shard: str, entries: tuple[Entry, ...]) -> Bindings:
     methods: list[Row] = []
     operators: list[Operator] = []
     for e in entries:
-        if e.python is not None:
-            continue
         b = bind(e)
         bound.append(b)
         for home, name in public_names(e):
             tables.setdefault(home, []).append(Row(name, f"{b.fn}_function", docstring(e, name)))
+        for home, name in inplace_functions(e):
+            tables.setdefault(home, []).append(Row(name, f"{b.fn}_inplace_function", docstring(e, name, inplace=True)))
         for name in method_names(e):
             methods.append(Row(name, f"{b.fn}_method", docstring(e, name, method=True)))
         for name in inplace_names(e):
@@ -137,16 +143,34 @@ def method_names(e: Entry) -> list[str]:
 
 
 def inplace_names(e: Entry) -> list[str]:
-    """In-place forms are methods, also where the functional form is none (fill_)."""
-    return [n + "_" for n in (method_names(e) or [e.op])] if e.inplace else []
+    """In-place methods. Fills (uniform_, zero_) have one where the functional form is not public."""
+    if not e.inplace:
+        return []
+    return [n + "_" for n in method_names(e) or ([e.op] if e.home == ("internal",) or e.op in FILLS else [])]
+
+
+# Ops of several operands whose in-place form is a function too.
+INPLACE_FUNCTIONS = ("addmv", "as_strided", "fill", "gcd", "index_put", "lcm", "ldexp", "xlogy", "zero")
+FILLS = ("fill",)
+
+
+def inplace_functions(e: Entry) -> list[tuple[str, str]]:
+    """(home, name) of the in-place form as a function: that of ops of one tensor, and of activations (relu_)."""
+    if not e.inplace or not (e.family.name == "unary" or e.op in INPLACE_FUNCTIONS or "nn.functional" in e.home):
+        return []
+    if e.op in INPLACE_FUNCTIONS:
+        return [("", e.op + "_")]
+    return [(home, name + "_") for home, name in public_names(e) if home in ("", "nn.functional")]
 
 
 def extra_params(e: Entry, o: Overload) -> list[BindParam]:
     """Arguments of the binding alone: out=, and what every factory takes."""
     extra = []
     have = {a.name for a in o.sig.args}
-    if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
-        extra.append(BindParam("out", "OptTensor", True, True))
+    if takes_out(e, o):
+        extra.append(BindParam("out", "OptTensor" if len(o.sig.results) == 1 else "Any", True, True))
+    if "nn.functional" in e.home and e.inplace and "inplace" not in have:
+        extra.insert(0, BindParam("inplace", "Bool", True, False))
     if e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory"):
         extra += [
             BindParam(n, k, True, True)
@@ -156,8 +180,15 @@ def extra_params(e: Entry, o: Overload) -> list[BindParam]:
     return extra
 
 
+def takes_out(e: Entry, o: Overload) -> bool:
+    """Whether the binding takes out=: one tensor, or a tuple with one for each result."""
+    return e.out and all(r.type.is_tensor for r in o.sig.results)
+
+
 def kind(a: Arg) -> str:
     t = a.type
+    if t.base is Base.ANY:
+        return "Any"
     if t.base is Base.TENSOR and t.is_list:
         return "OptTensorList" if t.optional_items else "TensorList"
     name = _KINDS[t.base] + ("List" if t.is_list else "")
@@ -189,7 +220,7 @@ def convert(a: Arg, i: int) -> str:
 
 _RANK = {
     Base.BOOL: 0, Base.INT: 1, Base.FLOAT: 2, Base.SCALAR: 3, Base.TENSOR: 4, Base.STR: 0, Base.DTYPE: 0,
-    Base.DEVICE: 0, Base.GENERATOR: 0,
+    Base.DEVICE: 0, Base.GENERATOR: 0, Base.ANY: 9,
 }  # fmt: skip
 
 
@@ -209,33 +240,67 @@ def bind(e: Entry) -> Bound:
         extra = extra_params(e, o)
         params = [BindParam(a.name, kind(a), not a.required, a.kwonly) for a in o.sig.args] + extra
         slots = max(slots, len(params))
-        args = [convert(a, i) for i, a in enumerate(o.sig.args)]
+        args = [] if e.python is not None else [convert(a, i) for i, a in enumerate(o.sig.args)]
         lines: list[str] = []
         call = f"ops::{C.cpp_name(e.stem)}({', '.join(args)})"
-        for k, p in enumerate(extra, len(o.sig.args)):
-            if p.name == "out":
-                into = ", ".join([*args, f"to_tensor(spec, a, {k})"])
-                lines.append(f"if (a.given({k})) return wrap(ops::{e.stem}_out({into}));")
-            elif p.name == "device":
-                lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
+        has_tensors = any(a.type.base is Base.TENSOR for a in o.sig.args)
         if len(o.sig.results) > 1:
             result = f"k{C.pascal(e.op)}{suffix}Result"
+            wrapped = f"wrap_named({result}, {call})"
+        else:
+            wrapped = f"wrap({call})"
+        for k, p in enumerate(extra, len(o.sig.args)):
+            if p.name == "out" and o.inlined is not None:
+                lines.append(
+                    f"if (a.given({k})) return wrap(ops::{e.stem}_out({', '.join([*args, f'to_tensor(spec, a, {k})'])}));"
+                )
+            elif p.name == "out":
+                lines.append(f"if (a.given({k})) return written_out(spec.op, {wrapped}, a[{k}]);")
+            elif p.name == "inplace":
+                lines += [
+                    f"if (a.has({k}) && to_bool(spec, a, {k})) {{",
+                    f"  ops::{e.stem}_({', '.join(args)});",
+                    "  Py_INCREF(a[0]);",
+                    "  return a[0];",
+                    "}",
+                ]
+            elif p.name == "device":
+                lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
+        if len(o.sig.results) > 1 and e.python is None:
             fields.append((result, ", ".join(f'"{r.name}"' for r in o.sig.results)))
-            lines.append(f"return wrap_named({result}, {call});")
+            lines.append(returned(wrapped, has_tensors))
         elif any(p.name == "requires_grad" for p in extra):
             k = len(o.sig.args) + [p.name for p in extra].index("requires_grad")
-            lines.append(f"return wrap_leaf({call}, a[{k}]);")
+            lines.append(returned(f"wrap_leaf({call}, a[{k}])", has_tensors))
         else:
-            lines.append(f"return wrap({call});")
+            lines.append(returned(wrapped, has_tensors))
         first = o.sig.args[0] if o.sig.args else None
         inplace: tuple[str, ...] = ()
-        if e.inplace and first is not None and first.type.is_tensor and not first.type.optional:
+        if e.python is not None:
+            lines = []
+        elif e.inplace and first is not None and first.type.is_tensor and not first.type.optional:
             inplace = (f"ops::{e.stem}_({', '.join(args)});", "Py_INCREF(self);", "return self;")
         overloads.append(BindOverload(spec, tuple(params), o.sig.text or e.op, tuple(lines), inplace))
     return Bound(
         e.op, C.cpp_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace), tuple(fields),
-        bool(method_names(e)), bool(public_names(e)),
+        bool(method_names(e)), bool(public_names(e)), python_target(e),
+        not any(a.type.has_tensor and a.type.is_list for o in e.overloads for a in o.sig.args), bool(e.inplace),
+        bool(inplace_functions(e)),
     )  # fmt: skip
+
+
+def python_target(e: Entry) -> tuple[str, str] | None:
+    """Module and function of an op written in Python. Where it takes a list of tensors, they may also come one by one,
+    and the function checks them."""
+    if e.python is None:
+        return None
+    module, _, name = e.python.partition(":")
+    return module, name
+
+
+def returned(value: str, has_tensors: bool) -> str:
+    """The return of a result, in the class of the tensors it was made of."""
+    return f"return kept({value}, spec, a);" if has_tensors else f"return {value};"
 
 
 def operator(e: Entry, sym: str) -> list[Operator]:
@@ -256,17 +321,18 @@ def operator(e: Entry, sym: str) -> list[Operator]:
     slot = SLOTS[sym]
     stem = f"{C.cpp_name(e.op)}_operator_{slot.lower()}"
     if unary:
-        call = f"return wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])}));"
-        return [Operator(stem, slot, True, (call,))]
+        call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])})), self);"
+        return [Operator(stem, e.op, slot, True, (call,))]
     head = (
         "OperandArg a = operator_operand(left), b = operator_operand(right);",
         "if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;",
     )
     args = ", ".join(["a.value", "b.value", *rest])
-    out = [Operator(stem, slot, False, (*head, f"return wrap(ops::{C.cpp_name(e.op)}({args}));"))]
+    call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({args})), left, right);"
+    out = [Operator(stem, e.op, slot, False, (*head, call))]
     if e.inplace and OPERATORS[sym][2]:
-        lines = (*head, f"ops::{e.op}_({args});", "Py_INCREF(left);", "return left;")
-        out.append(Operator(stem + "_inplace", "I" + slot, False, lines))
+        lines = (*head, f"ops::{e.stem}_({args});", "Py_INCREF(left);", "return left;")
+        out.append(Operator(stem + "_inplace", e.op, "I" + slot, False, lines))
     return out
 
 

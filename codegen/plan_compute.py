@@ -21,6 +21,7 @@ _REAL = _BOOL | _INT | _FLOAT
 # dtype of an entry -> compute type that serves it
 SERVES = {
     "bool": ("B8",), "u8": ("I32",), "i8": ("I32",), "i16": ("I32",), "i32": ("I32",), "i64": ("I64", "U64"),
+    "u16": ("I32",), "u32": ("I64",), "u64": ("I64", "U64"),
     "f16": ("F32",), "bf16": ("F32",), "f32": ("F32",), "f64": ("F64",), "c64": ("C64",), "c128": ("C128",),
 }  # fmt: skip
 

@@ -129,6 +129,12 @@ class OverloadNames:
             tests.insert(0, f"wiring::has_tangents({{{', '.join('&' + v for v in single)}}})")
         return tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
 
+    def tangent_inputs(self) -> str:
+        """The arguments whose tangents count, as each_level takes them."""
+        single = ", ".join("&" + C.cpp_name(a.name) for a in self.recorded if not a.type.is_list)
+        lists = ", ".join(C.cpp_name(a.name) for a in self.recorded if a.type.is_list)
+        return f"{{{single}}}, {{{lists}}}"
+
 
 class Elementwise:
     """Loops and specs of an elementwise overload."""
@@ -323,10 +329,10 @@ class Forward:
             "}",
         ]
 
-    def tensor(self, record: list[str], set_tangent: str) -> Function:
-        """The recording form. `record` is what happens once a result must get history."""
+    def tensor(self, record: list[str], set_tangent: str, batched: list[str]) -> Function:
+        """The recording form. `record` is what happens once a result must get history, `batched` what inside vmap."""
         x = self.x
-        body = self.autocast()
+        body = [*batched, *self.autocast()]
         memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
         if x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
@@ -360,7 +366,7 @@ class Forward:
             body.append("}")
             if set_tangent:
                 body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-                body.append(f"  {set_tangent};")
+                body.append(f"  wiring::each_level({x.tangent_inputs()}, [&] {{ {set_tangent}; }});")
         body.append(f"return {names_[0]};" if len(names_) == 1 else f"return {{{', '.join(names_)}}};")
         return Function(self.tensor_head(), tuple(body))
 
@@ -376,7 +382,7 @@ class Forward:
             return lines
         return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
-    def inplace(self, record: list[str], after: list[str]) -> Function:
+    def inplace(self, record: list[str], after: list[str], batched: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""
         x = self.x
         first = C.cpp_name(x.sig.args[0].name)
@@ -386,14 +392,13 @@ class Forward:
         records = x.records() if x.recorded else ""
         if " && is_differentiable(" in records:
             records = records[1 : records.index(") && is_differentiable(")]
-        body = [f"const bool record = {records};"] if records else []
+        body = [*batched, *([f"const bool record = {records};"] if records else [])]
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
             # The functional form gives the tangent: it may read the value that is about to be overwritten.
-            body.append("TensorRef tangent;")
+            body.append("TensorRef dual;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            # Zeros where it gives none (floor, sign): the tangent of the old value must not stay.
-            body.append(f"  tangent = wiring::tangent_or_zeros({x.call(x.fn)}({args}));")
+            body.append(f"  dual = {x.call(x.fn)}({args});")
         node = "nullptr"
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
@@ -425,7 +430,7 @@ class Forward:
         if x.has_node and not x.composed:
             body += after
         if records:
-            body.append(f"if (tangent) wiring::set_tangent({first}, std::move(tangent));")
+            body.append(f"if (dual) wiring::take_tangents({first}, dual);")
         body.append(f"return {first};")
         return Function(head, tuple(body))
 
@@ -443,27 +448,27 @@ class Forward:
         op = C.string_literal(x.op + "_")
         return [f"kernels::copy_broadcast({op}, {memory}, {x.call(x.fn)}({', '.join(x.storage_args())}));"]
 
-    def out(self) -> Function:
-        """op_out: the result goes into `out`, which keeps its memory where the sizes agree."""
+    def out(self, batched: list[str]) -> Function:
+        """op_out of a loop: the result goes into `out`, which keeps its memory where the sizes agree. The results of
+        other ops are written into out= by the bindings."""
         x = self.x
+        assert self.loop is not None and self.spec is not None
         inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
-        head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
-        body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
-        memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.stem}({', '.join(x.storage_args())})"
-        if self.loop is not None and self.spec is not None:
-            operands = self.inputs("&{}->storage()")
-            loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
-            body += [
-                *self.refuse_scalars(operands),
-                f"const Storage* const operands[] = {{{operands}}};",
-                f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
-                f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
-                "  wiring::finish_inplace(out_, nullptr);",
-                "} else {",
-                f"  wiring::write_out({x.schema}, out_, {memory});",
-                "}",
-            ]
-        else:
-            body.append(f"wiring::write_out({x.schema}, out_, {memory});")
-        body.append("return out_;")
+        head = self.tensor_head("_out", ", const TensorRef& out_")
+        memory = f"{x.call(x.fn)}({', '.join(x.storage_args())})"
+        operands = self.inputs("&{}->storage()")
+        loop = f"{self.spec.name}, loops[{self.loop.enumerator}]"
+        body = [
+            *batched,
+            f"wiring::check_out({x.schema}, out_, {{{inputs}}});",
+            *self.refuse_scalars(operands),
+            f"const Storage* const operands[] = {{{operands}}};",
+            f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",
+            f"  kernels::elementwise_into({loop}, out_->storage(), {{{operands}}}{self.params()});",
+            "  wiring::finish_inplace(out_, nullptr);",
+            "} else {",
+            f"  wiring::write_out({x.schema}, out_, {memory});",
+            "}",
+            "return out_;",
+        ]
         return Function(head, tuple(body))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .cpp_types import default_text
 from .model import OPERATORS, Arg, Base, Entry, OpFile, Overload, Type
-from .plan_bind import FACTORIES, inplace_names, method_names, public_names
+from .plan_bind import FACTORIES, inplace_functions, inplace_names, method_names, public_names, takes_out
 from .plan_docs import WIDTH
 
 
@@ -33,6 +33,7 @@ class Stub:
 _SIMPLE = {
     Base.SCALAR: "Number", Base.INT: "int", Base.FLOAT: "float", Base.BOOL: "bool", Base.STR: "str",
     Base.DTYPE: "dtype", Base.DEVICE: "DeviceLike", Base.GENERATOR: "Generator",
+    Base.ANY: "Any",
 }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def default(a: Arg) -> str:
     return "" if a.required else " = " + (default_text(a) if not isinstance(a.default, str) else repr(a.default))
 
 
-def params(e: Entry, o: Overload, method: bool) -> str:
+def params(e: Entry, o: Overload, method: bool, inplace: bool = False) -> str:
     parts = ["self"] if method else []
     args = list(o.sig.args)
     if method:
@@ -79,17 +80,24 @@ def params(e: Entry, o: Overload, method: bool) -> str:
         if a.kwonly and not starred:
             parts.append("*")
             starred = True
+        if e.python is not None and a.type.has_tensor and a.type.is_list:
+            parts.append(f"*{a.name}: Tensor | Sequence[Tensor]")
+            starred = True
+            continue
         parts.append(f"{a.name}: {arg_type(a.type, operand)}{default(a)}")
     extra = []
     have = {a.name for a in o.sig.args}
-    if e.out and len(o.sig.results) == 1 and not method:
-        extra.append("out: Tensor | None = None")
+    if takes_out(e, o) and not method and not inplace:
+        kind = "Tensor" if len(o.sig.results) == 1 else "Sequence[Tensor]"
+        extra.append(f"out: {kind} | None = None")
     if not method and (e.family.name in FACTORIES or (e.op.endswith("_like") and e.family.name == "memory")):
         extra += [
             x
             for x in ("device: DeviceLike | None = None", "requires_grad: bool = False")
             if x.split(":")[0] not in have
         ]
+    if "nn.functional" in e.home and e.inplace and "inplace" not in have and not inplace:
+        parts.append("inplace: bool = False")
     if extra and not starred:
         parts.append("*")
     return ", ".join(parts + extra)
@@ -97,12 +105,11 @@ def params(e: Entry, o: Overload, method: bool) -> str:
 
 def defs(e: Entry, name: str, method: bool = False, inplace: bool = False) -> list[StubDef]:
     forms = [o for o in e.overloads if not method or (o.sig.args and o.sig.args[0].type.is_tensor)]
-    return [
-        StubDef(
-            name, params(e, o, method), "Tensor" if inplace else result_type(o, e.op), first_line(e.doc), len(forms) > 1
-        )
-        for o in forms
-    ]  # fmt: skip
+    out = []
+    for o in forms:
+        returns = "Tensor" if inplace else result_type(o, e.op)
+        out.append(StubDef(name, params(e, o, method, inplace), returns, first_line(e.doc), len(forms) > 1))
+    return out
 
 
 def first_line(doc: str) -> str:
@@ -115,11 +122,16 @@ def plan_stubs(file: OpFile) -> tuple[Stub, ...]:
     for e in file.entries:
         for home, name in public_names(e):
             homes.setdefault(home, []).append((name, e))
+    changing: dict[str, list[StubDef]] = {}
+    for e in file.entries:
+        for home, name in inplace_functions(e):
+            changing.setdefault(home, []).extend(defs(e, name, inplace=True))
     out = []
     for home, items in sorted(homes.items()):
         path = "_ops.pyi" if not home else f"_ops_{home.replace('.', '_')}.pyi"
         title = f"Functions of tensorplay{'.' + home if home else ''} that ops.yaml defines."
-        ds = [d for name, e in sorted(items, key=lambda x: x[0]) for d in defs(e, name)]
+        ds = [d for name, e in items for d in defs(e, name)] + changing.get(home, [])
+        ds.sort(key=lambda d: d.name)
         out.append(Stub(path, title, tuple(ds), results([e for _, e in items])))
     methods: list[StubDef] = []
     for e in file.entries:

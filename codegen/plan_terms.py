@@ -192,6 +192,9 @@ class Terms:
             return None
         if s.is_list or s.base is Base.TENSOR:
             return None
+        if t.base is Base.DTYPE and s.base is Base.STR and v.literal:  # a dtype by its name
+            name = v.text.split('"')[1]
+            return (f"Dtype::{C.DTYPE_CPP[name]}", 0) if name in C.DTYPE_CPP else None
         if s.base is t.base:
             if s.optional and not t.optional:
                 return f"*{v.wrapped}", 1
@@ -355,7 +358,7 @@ class Terms:
         if v.type == SHAPES:
             return Value(f"{v.wrapped}[std::size_t({index})]", DIMS)
         if v.type.is_list and v.type.base is Base.TENSOR:
-            return Value(f"{v.wrapped}[std::size_t({index})]", TENSOR)
+            return Value(f"item({v.text}, {index})", TENSOR)
         if v.type.is_list:
             item = replace(v.type, is_list=False, optional=False, size=None)
             text = self.to(v, replace(v.type, optional=False), n) if v.type.base is Base.INT else v.text

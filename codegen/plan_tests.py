@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .model import Diff, Entry, Like, Overload, TensorCase
-from .plan_bind import home_text, inplace_names, method_names
+from .plan_bind import home_text, inplace_functions, inplace_names, method_names
 from .plan_types import Shard
 
 INDENT = "    "
@@ -36,7 +36,7 @@ def row(e: Entry, saved: dict[tuple[str, int], tuple[str, ...]]) -> TestRow:
         ("promote", e.promote, "common"),
         ("dtypes", e.dtypes, ()),
         ("methods", tuple(method_names(e)), ()),
-        ("inplace", tuple(inplace_names(e)), ()),
+        ("inplace", tuple(inplace_names(e) or [n for _, n in inplace_functions(e)]), ()),
         ("operators", e.operator, ()),
         ("out", e.out, False),
         ("view_of", e.view_of, None),

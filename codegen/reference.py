@@ -16,13 +16,14 @@ import numpy as np
 
 from .evaluate import NumpyEvaluator
 from .functions import FUNCTIONS, MACROS, OPERATOR_OPS, Unavailable, numpy_functions
-from .model import Base, Entry, Like, Loc, OpFile, Overload, TensorCase
+from .model import DTYPE_GROUPS, Base, Entry, Like, Loc, OpFile, Overload, TensorCase
 from .numpy_ops import find as numpy_form
 from .structured import META, TENSOR, parameters
 
 Env = dict[str, Any]
 NP_DTYPE = {
     "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "f16": np.float16,
     "bf16": np.float32,
 }  # fmt: skip
@@ -261,7 +262,7 @@ def tensor(
     kind = case.kind
     if kind == "mask" or case.dtype == "bool":
         return rng.random(shape) < 0.5
-    if kind == "index" or case.dtype in ("u8", "i8", "i16", "i32", "i64"):
+    if kind == "index" or case.dtype in DTYPE_GROUPS["int"]:
         low, high = (math.ceil(lo), int(hi)) if case.range or span else (0, 2)
         if kind == "permutation":
             return permutation(shape, rng)

@@ -135,8 +135,8 @@ def docs(plan: Plan) -> dict[str, str]:
 
 def cpp(plan: Plan) -> dict[str, str]:
     out: dict[str, str] = {}
-    shards = [s for s in plan.shards if s.overloads]
     by_name = plan.file.by_name
+    shards = [s for s in plan.shards if s.overloads or any(by_name[op].python for op in s.ops)]
     for shard in shards:
         if shard.loops:
             out[f"cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=shard)

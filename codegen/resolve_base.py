@@ -10,12 +10,13 @@ from . import load as L
 from .errors import Diagnostics
 from .markers import Declared
 from .model import (
+    DTYPE_GROUPS,
     Loc,
 )  # fmt: skip
 from .scope import Callee, Checker
 
 FOLLOW_UPS = ("E105", "E211", "E301", "E302")
-INTEGERS = ("bool", "u8", "i8", "i16", "i32", "i64")
+INTEGERS = ("bool", *DTYPE_GROUPS["int"])
 Exprs = dict[str, tuple[tuple[tuple[str, F.Node | None], ...], F.Node]]
 
 

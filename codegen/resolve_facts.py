@@ -83,6 +83,10 @@ class Facts(Resolver):
         """An argument of type dtype, device or generator has that name: it is the same word in every op."""
         for sig in self.raw.sigs:
             for a in sig.args:
+                if a.type.base is Base.ANY and "python" not in self.raw.keys:
+                    self.fault(
+                        "E207", a.loc, f"'{a.name}' may be anything: only Python knows such values", "give python"
+                    )
                 if a.type.base in (Base.DTYPE, Base.DEVICE, Base.GENERATOR) and a.name != a.type.base.value:
                     self.fault(
                         "E205",
@@ -281,7 +285,7 @@ class Facts(Resolver):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
-        if e.batch and known.batches and e.batch not in known.batches:
+        if e.batch and e.batch != "loop" and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",
                 self.raw.values["batch"][1],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
-from .model import REQUIRED, Base, Formula, Loc, Signature, Type
+from .model import DTYPES, REQUIRED, Base, Formula, Loc, Signature, Type
 from .structured import META, SHAPES, TENSOR, parameters
 
 if TYPE_CHECKING:
@@ -219,6 +219,8 @@ def _suits(want: Type, arg: F.Node, scope: Scope) -> bool:
         return want.optional or want.is_list
     if isinstance(arg, (F.Tuple, F.List)):
         return want.is_list
+    if want.base is Base.DTYPE and isinstance(arg, F.Str):
+        return arg.value in DTYPES
     have = scope.type_of(arg)
     if have is None:
         return True

@@ -227,7 +227,7 @@ def _fit(v: Any, ty: Type, name: str, start: int, end: int) -> Any:
         return SignatureError(f"default {v!r} of '{name}' is not {_article(ty)}", start, end, hint, "E207")
 
     if v is None:
-        if not ty.optional:
+        if not ty.optional and ty.base is not Base.ANY:
             raise bad()
         return None
     if ty.is_list:
@@ -258,6 +258,8 @@ def _is_item(v: Any, base: Base) -> bool:
             return isinstance(v, str)
         case Base.DTYPE:
             return isinstance(v, str) and v in DTYPES
+        case Base.ANY:
+            return True
     return False
 
 
@@ -278,7 +280,7 @@ def _results(t: _Tokens, loc: Loc) -> list[Result]:
 def _result(t: _Tokens, loc: Loc) -> Result:
     start = t.now[2]
     ty = _type(t)
-    if ty.optional or ty.or_scalar or ty.base in (Base.DEVICE, Base.GENERATOR):
+    if ty.optional or ty.or_scalar or ty.base in (Base.DEVICE, Base.GENERATOR, Base.ANY):
         raise SignatureError(f"{ty} cannot be a result", start, t.items[t.i - 1][3], code="E207")
     name, s, e = t.name(f"a name after the result type {ty}")
     if name in RESERVED:

@@ -146,7 +146,9 @@ def full(sizes: Dims, value: Any, dtype: Any = None) -> Any:
 def cast(x: Any, dtype: Any) -> Any:
     import numpy as np
 
-    return np.asarray(x).astype(dtype)
+    from .reference import NP_DTYPE
+
+    return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
 
 
 def strong_mul(x: Any, y: Any) -> Any:

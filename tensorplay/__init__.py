@@ -33,7 +33,9 @@ from ._queries import is_inference as is_inference  # noqa: E402
 from ._queries import is_nonzero as is_nonzero  # noqa: E402
 from ._queries import numel as numel  # noqa: E402
 
-_LAZY = ("amp", "fft", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils")
+_LAZY = (
+    *("amp", "array_api", "fft", "func", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils"),
+)
 _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
@@ -42,14 +44,12 @@ _LAZY_NAMES = {
     "ops": "library",
     "define_op": "library",
     "define_ops": "library",
+    "save": "_files",
+    "load": "_files",
 }
 # Names people look for that this version does not have.
 _ABSENT = {
-    "func": "function transforms",
-    "vmap": "function transforms",
-    "array_api": "the Array API namespace",
-    "save": "files of tensors",
-    "load": "files of tensors",
+    "vmap": "batched functions",
 }
 
 

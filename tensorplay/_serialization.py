@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _C
 
-__all__ = ["copy", "deepcopy", "rebuild", "reduce"]
+__all__ = ["copy", "deepcopy", "rebuild", "rebuild_generator", "reduce", "reduce_generator"]
 
 
 def copy(tensor: Any) -> Any:
@@ -53,6 +53,16 @@ def rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires
     if state:
         out.__dict__.update(state)
     return out
+
+
+def reduce_generator(generator: Any) -> tuple[Any, ...]:
+    """`pickle` and `copy` of a Generator: its seed and its place in the stream."""
+    return rebuild_generator, (_bytes(generator.get_state()),)
+
+
+def rebuild_generator(state: bytes) -> Any:
+    """The other half of `reduce_generator`."""
+    return _C.Generator().set_state(_C.frombuffer(bytearray(state), dtype=_C.uint8))
 
 
 def _bytes(flat: Any) -> bytes:

@@ -2,8 +2,10 @@
 #include "autograd/accumulate_grad.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
-#include "autograd/engine.h"
+#include "autograd/pass.h"
 
 namespace tp {
 namespace {
@@ -20,7 +22,44 @@ bool wanted_dtype(const TensorRef& t, Dtype& out) {
   return true;
 }
 
-bool plain(const TensorRef& t) { return !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass(); }
+/// One thread at a time adds to the gradient of a tensor: a kernel on a large one lets other threads run in its middle.
+/// The list is guarded by the host's lock.
+class GradientLock {
+ public:
+  explicit GradientLock(TensorImpl* t) : of_(t->numel() >= kFrom && modes::host.release_lock ? t : nullptr) {
+    if (!of_) return;
+    while (taken_elsewhere()) {
+      void* token = modes::host.release_lock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      modes::host.acquire_lock(token);
+    }
+    holders.push_back({of_, std::this_thread::get_id()});
+  }
+  ~GradientLock() {
+    if (!of_) return;
+    const auto mine = [this](const Holder& h) { return h.of == of_ && h.thread == std::this_thread::get_id(); };
+    holders.erase(std::find_if(holders.begin(), holders.end(), mine));
+  }
+  GradientLock(const GradientLock&) = delete;
+
+ private:
+  static constexpr std::int64_t kFrom = 4096;  // no kernel lets go of the lock for less
+  struct Holder {
+    TensorImpl* of;
+    std::thread::id thread;
+  };
+  bool taken_elsewhere() const {
+    return std::any_of(holders.begin(), holders.end(),
+                       [this](const Holder& h) { return h.of == of_ && h.thread != std::this_thread::get_id(); });
+  }
+  static std::vector<Holder> holders;
+  TensorImpl* of_;
+};
+std::vector<GradientLock::Holder> GradientLock::holders;
+
+bool plain(const TensorRef& t) {
+  return !t->is_batched() && !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass();
+}
 
 /// In place is right when the memory is writable, one element a place, and nobody records what happens to it.
 bool adds_in_place(const TensorRef& grad, const Storage& g) {
@@ -59,13 +98,15 @@ Storage copy_laid_out_as(const Storage& like, const Storage& g) {
 void accumulate_plain(const TensorRef& t, Storage g) {
   Dtype dtype;
   if (wanted_dtype(t, dtype) && g.dtype() != dtype) g = engine_ops.cast(g, dtype);
+  const GradientLock lock(t.get());
   AutogradMeta& m = t->ensure_meta();
   if (!m.grad) {
     if (!moves_in(g, t->storage())) g = copy_laid_out_as(t->storage(), g);
     m.grad = TensorImpl::make(std::move(g));
   } else if (adds_in_place(m.grad, g)) {
-    engine_ops.add_inplace(m.grad->storage(), g);
-    m.grad->storage().bump_version();
+    const TensorRef into = m.grad;  // whatever other threads do to .grad meanwhile
+    engine_ops.add_inplace(into->storage(), g);
+    into->storage().bump_version();
   } else if (plain(m.grad)) {
     m.grad = TensorImpl::make(engine_ops.add(m.grad->storage(), g));
   } else {
@@ -76,6 +117,7 @@ void accumulate_plain(const TensorRef& t, Storage g) {
 void accumulate_graph(const TensorRef& t, TensorRef g) {
   Dtype dtype;
   if (wanted_dtype(t, dtype) && g->dtype() != dtype) g = engine_ops.cast_graph(g, dtype);
+  const GradientLock lock(t.get());
   AutogradMeta& m = t->ensure_meta();
   if (m.grad) {
     m.grad = engine_ops.add_graph(m.grad, g);
@@ -112,6 +154,17 @@ void AccumulateGrad::run_accumulated_hooks() {
   if (!t) return;
   const std::vector<HookRef> hooks = meta()->accumulated_hooks;  // a hook may remove itself
   for (const HookRef& h : hooks) h->on_accumulated(t);
+}
+
+void retain_gradient(const TensorRef& t, const GradSlot& slot) {
+  const GradientLock lock(t.get());
+  TensorRef& grad = t->ensure_meta().grad;
+  if (!slot.tensor) {
+    Storage copy = engine_ops.clone(slot.value);
+    grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
+  } else {
+    grad = grad ? engine_ops.add_graph(grad, slot.tensor) : engine_ops.clone_graph(slot.tensor);
+  }
 }
 
 AccumulateGrad* accumulator_of(const TensorRef& leaf) {

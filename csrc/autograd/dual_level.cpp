@@ -1,4 +1,4 @@
-// The open dual level and the chain of tensors that carry a tangent of it.
+// The open forward levels, each with the chain of its tangents.
 #include "autograd/dual_level.h"
 
 #include "autograd/engine.h"
@@ -6,55 +6,98 @@
 
 namespace tp::dual {
 namespace {
-std::uint32_t g_level = 0;       // guarded by the host's lock, like the tensors it speaks of
+
+struct Open {
+  std::uint32_t number;
+  bool exclusive;
+  std::unique_ptr<Tangent*> first;  // at an address of its own: the chain points back to it
+};
+// Guarded by the host's lock, like the tensors they speak of.
+std::vector<Open> g_open;
 std::uint32_t g_last_level = 0;
-AutogradMeta* g_duals = nullptr;
+
+Open* find(std::uint32_t level) {
+  for (std::size_t i = g_open.size(); i-- > 0;)
+    if (g_open[i].number == level) return &g_open[i];
+  return nullptr;
+}
+
+void unlink(Tangent* t) {
+  *t->prev = t->next;
+  if (t->next) t->next->prev = t->prev;
+  for (Tangent** at = &t->owner->tangents; *at; at = &(*at)->outer) {
+    if (*at != t) continue;
+    *at = t->outer;
+    break;
+  }
+}
+
 }  // namespace
 
-std::uint32_t current_level() { return g_level; }
+std::uint32_t current_level() { return g_open.empty() ? 0 : g_open.back().number; }
+bool is_open(std::uint32_t level) { return find(level) != nullptr; }
 
-std::uint32_t enter_level() {
-  if (g_level) runtime_error("Nested forward mode AD is not supported at the moment: leave the open dual_level first");
-  g_level = ++g_last_level;
+std::uint32_t enter_level(bool exclusive) {
+  if (exclusive)
+    for (const Open& o : g_open)
+      if (o.exclusive)
+        runtime_error(
+            "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
+            "which nests");
+  g_open.push_back({++g_last_level, exclusive, std::make_unique<Tangent*>(nullptr)});
   modes::word |= modes::kForward;
-  return g_level;
+  return g_last_level;
 }
 
 void exit_level(std::uint32_t level) {
-  if (!g_level) runtime_error("Trying to exit a forward AD level when no level is currently active.");
-  if (level != g_level)
+  if (g_open.empty()) runtime_error("Trying to exit a forward AD level when no level is currently active.");
+  if (level != g_open.back().number)
     runtime_error("Trying to exit a forward AD level that was not the last one that was created: level ", level,
-                  ", open is ", g_level);
-  g_level = 0;
-  modes::word &= ~std::uint32_t(modes::kForward);
-  while (g_duals) {
-    AutogradMeta* m = g_duals;
-    m->unlink_dual();
-    TensorRef gone = std::move(m->tangent);  // freed last: it may be the end of other duals
+                  ", open is ", g_open.back().number);
+  const Open gone = std::move(g_open.back());
+  g_open.pop_back();
+  if (g_open.empty()) modes::word &= ~std::uint32_t(modes::kForward);
+  while (Tangent* t = *gone.first) {
+    unlink(t);
+    const TensorRef value = std::move(t->value);  // freed last: it may be the end of other duals
+    delete t;
   }
 }
 
-void attach_tangent(const TensorRef& t, TensorRef tangent) {
+void attach_tangent(const TensorRef& t, TensorRef tangent, std::uint32_t level) {
   AutogradMeta& m = t->ensure_meta();
-  TensorRef old = std::move(m.tangent);
-  m.tangent = std::move(tangent);
-  if (!m.tangent) {
-    m.unlink_dual();
-  } else if (!m.prev_dual) {
-    m.next_dual = g_duals;
-    m.prev_dual = &g_duals;
-    if (g_duals) g_duals->prev_dual = &m.next_dual;
-    g_duals = &m;
+  Tangent** at = &m.tangents;
+  while (*at && (*at)->level > level) at = &(*at)->outer;
+  if (*at && (*at)->level == level) {
+    Tangent* old = *at;
+    if (tangent) {
+      std::swap(old->value, tangent);
+    } else {
+      unlink(old);
+      tangent = std::move(old->value);
+      delete old;
+    }
+    return;  // what was there ends with the argument, when the lists are whole again
   }
+  Open* open = tangent ? find(level) : nullptr;
+  if (!open) return;
+  Tangent** first = open->first.get();
+  auto* fresh = new Tangent{std::move(tangent), level, &m, *at, *first, first};
+  if (*first) (*first)->prev = &fresh->next;
+  *first = fresh;
+  *at = fresh;
 }
 
-TensorRef tangent_of(const TensorRef& t) {
+TensorRef tangent_of(const TensorRef& t, std::uint32_t level) {
   if (!t || !t->has_tangent()) return nullptr;
-  if (t->meta()->tangent) return t->meta()->tangent;
+  for (const Tangent* d = t->meta()->tangents; d && d->level >= level; d = d->outer)
+    if (d->level == level) return d->value;
+  if (!t->is_view()) return nullptr;
   const TensorRef base = t->meta()->view->base;
+  TensorRef whole = tangent_of(base, level);
+  if (!whole) return nullptr;
   const Storage& b = base->storage();
   const Storage& v = t->storage();
-  TensorRef whole = base->meta()->tangent;
   if (!(whole->storage().strides() == b.strides())) {  // laid out otherwise: the view's strides mean nothing there
     std::int64_t last = 0;
     for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
@@ -63,8 +106,33 @@ TensorRef tangent_of(const TensorRef& t) {
   }
   const std::int64_t offset = v.offset() - b.offset() + whole->storage().offset();
   TensorRef part = engine_ops.as_strided_graph(whole, v.sizes(), v.strides(), offset);
-  attach_tangent(t, part);
+  attach_tangent(t, part, level);
   return part;
+}
+
+void collect_levels(const TensorRef& t, LevelList& levels) {
+  if (!t || !t->has_tangent()) return;
+  for (const Tangent* d = t->meta()->tangents; d; d = d->outer) {
+    std::size_t i = 0;
+    while (i < levels.size() && levels[i] < d->level) ++i;
+    if (i < levels.size() && levels[i] == d->level) continue;
+    levels.push_back(d->level);
+    for (std::size_t k = levels.size() - 1; k > i; --k) std::swap(levels[k], levels[k - 1]);
+  }
+  if (t->is_view()) collect_levels(t->meta()->view->base, levels);
+}
+
+void share_tangents(const TensorRef& to, const TensorRef& from, std::uint32_t below) {
+  if (!from || !from->has_tangent()) return;
+  if (TP_LIKELY(!from->is_view())) {
+    for (const Tangent* d = from->meta()->tangents; d; d = d->outer)
+      if (d->level < below) attach_tangent(to, d->value, d->level);
+    return;
+  }
+  LevelList levels;
+  collect_levels(from, levels);
+  for (std::uint32_t level : levels)
+    if (level < below) attach_tangent(to, tangent_of(from, level), level);
 }
 
 }  // namespace tp::dual

@@ -364,6 +364,42 @@ std::vector<TensorRef> Engine::run(const Request& request) {
   return run_pass<InTable>(request);
 }
 
+namespace {
+
+template <class States>
+bool leads_to_older(std::span<const Edge> roots, std::uint64_t age) {
+  States states;
+  std::vector<Node*>& stack = states.work().stack;
+  stack.clear();
+  // True where the node is older; a younger one is walked once.
+  const auto meet = [&](const Edge& e) {
+    if (!e.node) return false;
+    if (e.node->sequence_nr() <= age || e.node->is_accumulator()) return true;
+    PassState& s = states(*e.node);
+    if (s.stamp != states.stamp()) {
+      s.stamp = states.stamp();
+      s.slots = nullptr;
+      stack.push_back(e.node.get());
+    }
+    return false;
+  };
+  for (const Edge& root : roots)
+    if (meet(root)) return true;
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    stack.pop_back();
+    for (const Edge& e : n->next_edges())
+      if (meet(e)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Engine::reaches_older(std::span<const Edge> roots, std::uint64_t age) {
+  return InNode::available() ? leads_to_older<InNode>(roots, age) : leads_to_older<InTable>(roots, age);
+}
+
 void Engine::queue_callback(std::function<void()> f) {
   if (!running_pass) runtime_error("Final callbacks can only be installed during backward pass.");
   running_pass->callbacks.push_back(std::move(f));

@@ -48,6 +48,9 @@ class TP_API Engine {
   /// With `accumulate` false: one entry per input, null where no gradient arrived. No two results share memory.
   static std::vector<TensorRef> run(const Request& request);
 
+  /// Whether the graph behind `roots` leads to a node as old as `age` or older, or to a leaf.
+  static bool reaches_older(std::span<const Edge> roots, std::uint64_t age);
+
   /// Callbacks at the end of the running pass (queue_callback); raises outside a pass.
   static void queue_callback(std::function<void()> f);
   static bool running();

@@ -12,7 +12,7 @@ thread_local constinit PassBase* running_pass = nullptr;
 namespace {
 
 /// Gradients whose memory alone says everything. History does not count: it is followed only with create_graph.
-bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->has_tangent(); }
+bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->is_batched() && !t->has_tangent(); }
 
 Storage take_storage(TensorRef t) {
   if (t->use_count() == 1 && !t->host_object) return std::move(t->storage());
@@ -143,14 +143,7 @@ void PassBase::retained(Node& n, std::span<GradSlot> slots) {
   const auto list = n.meta()->retain_grad;
   for (const auto& [nr, impl] : list) {
     if (nr >= slots.size() || !slots[nr].defined()) continue;
-    const TensorRef t = TensorRef::share(impl);
-    TensorRef& grad = t->ensure_meta().grad;
-    if (!slots[nr].tensor) {
-      Storage copy = engine_ops.clone(slots[nr].value);
-      grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
-    } else {
-      grad = grad ? engine_ops.add_graph(grad, slots[nr].tensor) : engine_ops.clone_graph(slots[nr].tensor);
-    }
+    retain_gradient(TensorRef::share(impl), slots[nr]);
   }
 }
 
@@ -338,7 +331,8 @@ std::vector<TensorRef> PassBase::results() {
     if (seen.empty())
       for (const TensorRef& s : request_.seeds)
         if (s) seen.insert(s->storage().block().get());
-    return seen.insert(t->storage().block().get()).second;
+    const TensorRef& p = t->is_batched() ? t->meta()->physical : t;
+    return seen.insert(p->storage().block().get()).second;
   };
   for (std::size_t i = 0; i < out.size(); ++i) {
     GradSlot& s = captures_[i].slot;

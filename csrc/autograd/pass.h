@@ -122,6 +122,8 @@ class PassBase {
 
 /// The tensor a slot holds; a plain value becomes one (and stays in the slot as such).
 const TensorRef& as_tensor(GradSlot& slot);
+/// Adds a gradient that goes on elsewhere into `.grad` of a tensor that retains it (accumulate_grad.cpp).
+void retain_gradient(const TensorRef& t, const GradSlot& slot);
 /// Raises where a gradient contains nan; anomaly mode.
 void check_nan(const Node& n, std::span<const GradSlot> grads);
 /// Tells where the forward of `n` ran, as a warning.

@@ -3,6 +3,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/dual_level.h"
+#include "autograd/stand_in.h"
 #include "core/errors.h"
 
 namespace tp {
@@ -10,6 +11,8 @@ namespace tp {
 std::unique_ptr<PackedValue> (*pack_saved)(const TensorRef& t) = nullptr;
 
 PackedValue::~PackedValue() = default;
+
+thread_local constinit StandIn* StandIn::innermost = nullptr;
 
 void freed_error(const Node& node, const char* slot) {
   runtime_error(
@@ -52,8 +55,9 @@ void SavedValue::save_special(const TensorRef& t, const Shape* like) {
   if (t->is_python_subclass()) ensure_extra(nullptr).subclass = t;
   if (t->has_tangent()) {
     Extra& e = ensure_extra(nullptr);
-    e.tangent = dual::tangent_of(t);
-    e.tangent_level = dual::current_level();
+    dual::LevelList levels;
+    dual::collect_levels(t, levels);
+    for (std::uint32_t level : levels) e.tangents.emplace_back(level, dual::tangent_of(t, level));
   }
 }
 
@@ -66,8 +70,12 @@ void SavedValue::save_special_output(const TensorRef& t, const Shape* like) {
 
 void SavedValue::set_tangent(const Node& node, const TensorRef& tangent, std::uint32_t level) {
   Extra& e = ensure_extra(&node);
-  e.tangent = tangent;
-  e.tangent_level = level;
+  for (auto& [of, value] : e.tangents) {
+    if (of != level) continue;
+    value = tangent;
+    return;
+  }
+  e.tangents.emplace_back(level, tangent);
 }
 
 void SavedValue::pack(std::unique_ptr<PackedValue> packed) {
@@ -108,23 +116,27 @@ const Storage& SavedValue::unfold(const Node& node, const char* slot) const {
 
 TensorRef SavedValue::tensor(const Node& node, const char* slot, const Edge& edge) const {
   Storage memory;
+  TensorRef unpacked;
   const Extra* e = extra();
   if (TP_UNLIKELY(e && e->packed)) {
-    TensorRef t = e->packed->unpack();
-    if (!t) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
-    memory = t->storage();
+    unpacked = e->packed->unpack();
+    if (!unpacked) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
+    memory = unpacked->storage();
   } else {
     const Storage& value = get(node, slot);
     check(node, slot);
     if (TP_UNLIKELY(e && e->subclass)) return e->subclass;
     // A dual's gradient goes straight to its leaf, which carries no tangent: the leaf is not what was saved.
-    if (!(e && e->tangent))
+    if (!e || e->tangents.empty())
       if (TensorRef leaf = leaf_of_edge(edge); leaf && leaf->storage().same_view(value)) return leaf;
     memory = value;
   }
   TensorRef t = TensorImpl::make(std::move(memory));
-  if (edge.node) t->set_grad_fn(NodeBaseRef::share(edge.node.get()), edge.nr);
-  if (TP_UNLIKELY(e && e->tangent) && e->tangent_level == dual::current_level()) dual::attach_tangent(t, e->tangent);
+  if (const Edge& to = StandIn::resolve(edge); to.node) t->set_grad_fn(NodeBaseRef::share(to.node.get()), to.nr);
+  if (TP_UNLIKELY(e != nullptr)) {
+    for (const auto& [level, tangent] : e->tangents) dual::attach_tangent(t, tangent, level);  // closed levels: ignored
+    if (unpacked) dual::share_tangents(t, unpacked, ~std::uint32_t(0));
+  }
   return t;
 }
 

@@ -17,11 +17,10 @@ extern TP_API std::unique_ptr<PackedValue> (*pack_saved)(const TensorRef& t);
 /// (a scalar): the block, its dtype and version say all. Any other value, and what backward reads, lies in a Whole.
 class TP_API SavedValue {
  public:
-  /// What rarely rides along: a packed object or a tangent.
+  /// What rarely rides along: a packed object or tangents.
   struct Extra {
     std::unique_ptr<PackedValue> packed;
-    TensorRef tangent;
-    std::uint32_t tangent_level = 0;  // read only while that dual level is open
+    InlineVec<std::pair<std::uint32_t, TensorRef>, 1> tangents;  // by forward level; read only while that level is open
     TensorRef subclass;  // the tensor itself, where a subclass or a transform must see it
   };
 

@@ -3,6 +3,7 @@
 #include "core/parallel_for.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -14,28 +15,65 @@
 #endif
 
 namespace tp {
+
+void (*poll_interrupt)() = nullptr;
+
 namespace detail {
 
 int g_threads = 0;
 
 namespace {
 
+// Runs [begin, end) in pieces that grow to some milliseconds each. Between them `go_on` may end the run: false, or a throw.
+template <class GoOn>
+void run_pieces(RangeFn fn, void* ctx, std::int64_t begin, std::int64_t end, std::int64_t grain, const GoOn& go_on) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kEnough = std::chrono::milliseconds(4);
+  std::int64_t piece = (grain + 63) / 64 * 64;
+  auto before = Clock::now();
+  while (end - begin > piece) {
+    fn(ctx, begin, begin + piece);
+    begin += piece;
+    const auto now = Clock::now();
+    if (now - before < kEnough && piece < (std::int64_t(1) << 60)) piece *= 2;
+    before = now;
+    if (!go_on(now)) return;
+  }
+  if (begin < end) fn(ctx, begin, end);
+}
+
+// What the calling thread does between pieces.
+struct Poll {
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  void operator()(std::chrono::steady_clock::time_point now) {
+    if (now - last < std::chrono::milliseconds(30)) return;
+    if (poll_interrupt) poll_interrupt();
+    last = std::chrono::steady_clock::now();
+  }
+};
+
 struct Job {
   RangeFn fn;
   void* ctx;
-  std::int64_t begin, end, chunk;
+  std::int64_t begin, end, chunk, grain;
   std::atomic<std::int64_t> next;
   std::atomic<int> inside{0};  // workers currently looking at this job
+  std::atomic<bool> stopped{false};
   std::exception_ptr error;
   std::mutex error_lock;
 
-  bool run_one() {
+  // `poll`: of the calling thread; workers only look whether the run was ended.
+  bool run_one(Poll* poll) {
     const std::int64_t b = next.fetch_add(chunk, std::memory_order_relaxed);
     if (b >= end) return false;
     const std::int64_t e = b + chunk < end ? b + chunk : end;
     try {
-      fn(ctx, b, e);
+      run_pieces(fn, ctx, b, e, grain, [&](auto now) {
+        if (poll) (*poll)(now);
+        return !stopped.load(std::memory_order_relaxed);
+      });
     } catch (...) {
+      stopped.store(true, std::memory_order_relaxed);
       std::lock_guard<std::mutex> hold(error_lock);
       if (!error) error = std::current_exception();
       next.store(end, std::memory_order_relaxed);
@@ -75,7 +113,7 @@ struct Pool {
         j = job;
         j->inside.fetch_add(1, std::memory_order_relaxed);
       }
-      while (j->run_one()) {
+      while (j->run_one(nullptr)) {
       }
       j->inside.fetch_sub(1, std::memory_order_release);
     }
@@ -107,12 +145,18 @@ Pool& pool() {
 void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeFn fn, void* ctx) {
   const int threads = num_threads();
   const std::int64_t n = end - begin;
-  if (threads <= 1 || t_inside || n <= grain || !g_region.try_lock()) return fn(ctx, begin, end);
+  if (t_inside || n <= grain) return fn(ctx, begin, end);
+  Poll poll;
+  if (threads <= 1 || !g_region.try_lock())
+    return run_pieces(fn, ctx, begin, end, grain, [&](auto now) {
+      poll(now);
+      return true;
+    });
   std::lock_guard<std::mutex> region(g_region, std::adopt_lock);
   // Four chunks a thread absorb a busy neighbour; chunk borders depend on the range and grain alone.
   std::int64_t chunk = (n + threads * 4 - 1) / (threads * 4);
   chunk = chunk < grain ? grain : (chunk + 63) / 64 * 64;
-  Job job{fn, ctx, begin, end, chunk, {begin}, {0}, nullptr, {}};
+  Job job{fn, ctx, begin, end, chunk, grain, {begin}, {0}, {false}, nullptr, {}};
   Pool& p = pool();
   {
     std::lock_guard<std::mutex> hold(p.lock);
@@ -126,7 +170,7 @@ void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, Rang
   else
     p.wake.notify_all();
   t_inside = true;
-  while (job.run_one()) {
+  while (job.run_one(&poll)) {
   }
   t_inside = false;
   {

@@ -11,6 +11,10 @@ namespace tp {
 TP_API int num_threads();
 TP_API void set_num_threads(int n);
 
+/// Asks the host whether the user wants the running op to end; throws HostError then. Set by the host; called from the
+/// thread that called parallel_for, every few tens of milliseconds, with or without the host's lock.
+extern TP_API void (*poll_interrupt)();
+
 namespace detail {
 using RangeFn = void (*)(void* ctx, std::int64_t begin, std::int64_t end);
 TP_API void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeFn fn, void* ctx);
@@ -21,7 +25,7 @@ extern TP_API int g_threads;
 template <class F>
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, F&& f) {
   if (begin >= end) return;
-  if (detail::g_threads == 1 || end - begin <= grain) {
+  if (end - begin <= grain) {
     f(begin, end);
     return;
   }

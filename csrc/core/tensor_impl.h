@@ -54,14 +54,30 @@ struct ViewMeta {
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
-/// What few tensors have: gradient, accumulator, view, tangent. Allocated when first needed.
+struct AutogradMeta;
+
+/// The tangent a tensor has at one open forward level. A tensor's own list runs from the innermost level outwards; those of
+/// one level form a chain, so that leaving the level clears them.
+struct Tangent {
+  TensorRef value;
+  std::uint32_t level;
+  AutogradMeta* owner;
+  Tangent* outer = nullptr;  // of the same tensor, at the next level outwards
+  Tangent* next = nullptr;  // of the same level
+  Tangent** prev = nullptr;
+  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
+  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
+};
+
+/// What few tensors have: gradient, accumulator, view, tangents, batch. Allocated when first needed.
 struct TP_API AutogradMeta {
   TensorRef grad;
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
-  TensorRef tangent;  // forward mode; belongs to the open dual level
-  AutogradMeta* next_dual = nullptr;  // chain of all that carry a tangent, so that leaving the level clears them
-  AutogradMeta** prev_dual = nullptr;
+  Tangent* tangents = nullptr;
+  TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangent
+  std::uint64_t level_id = 0;  // batched: the innermost of its levels, to tell a closed one
+  std::uint32_t levels = 0;  // batched: one bit a level, lowest the outermost
   std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
   bool retains_grad = false;
   bool has_grad_dtype = false;  // grad_dtype was set (any_grad_dtype: to None)
@@ -71,13 +87,6 @@ struct TP_API AutogradMeta {
   AutogradMeta() = default;
   AutogradMeta(const AutogradMeta&) = delete;
   ~AutogradMeta();
-  void unlink_dual() {
-    if (!prev_dual) return;
-    *prev_dual = next_dual;
-    if (next_dual) next_dual->prev_dual = prev_dual;
-    next_dual = nullptr;
-    prev_dual = nullptr;
-  }
   static void* operator new(std::size_t n) { return memory::small_alloc(n); }
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
@@ -112,8 +121,11 @@ class TP_API TensorImpl {
   std::int64_t numel() const { return storage_.numel(); }
 
   /// True for a leaf that asked for it, for every result that has a grad_fn, and for a view of a base that got one.
-  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && view_of_history()); }
-  bool is_leaf() const { return !grad_fn_ && !(meta_ && view_of_history()); }
+  /// A batched tensor answers for its physical one.
+  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && follows_history()); }
+  bool is_leaf() const {
+    return !grad_fn_ && !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
+  }
   void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }
   std::uint32_t output_nr() const { return output_nr_; }
@@ -130,9 +142,15 @@ class TP_API TensorImpl {
     static const TensorRef none;
     return meta_ ? meta_->grad : none;
   }
+  /// Whether it carries a tangent of any open forward level.
   bool has_tangent() const {
-    return TP_UNLIKELY(meta_ != nullptr) && (meta_->tangent || (meta_->view && meta_->view->base->has_tangent()));
+    return TP_UNLIKELY(meta_ != nullptr) &&
+        (meta_->tangents || (meta_->view && meta_->view->base->has_tangent()) ||
+         (batched_ && meta_->physical->has_tangent()));
   }
+  /// A value inside vmap: its storage tells logical sizes and dtype, and holds no elements. See csrc/transforms.
+  bool is_batched() const { return batched_; }
+  void set_batched(TensorRef physical, std::uint32_t levels, std::uint64_t level_id);
   /// A view whose base's history moved by an in-place op after the view was made: its grad_fn has to be made anew.
   bool view_is_stale() const {
     const ViewMeta* v = meta_ ? meta_->view : nullptr;
@@ -155,7 +173,8 @@ class TP_API TensorImpl {
   explicit TensorImpl(Storage storage) : storage_(std::move(storage)) {}
   ~TensorImpl();
   static void destroy(TensorImpl* t);
-  bool view_of_history() const {
+  bool follows_history() const {
+    if (batched_) return meta_->physical->requires_grad();
     return view_is_stale() && meta_->view->kind != ViewKind::NoGradMode && meta_->view->base->requires_grad();
   }
 
@@ -167,10 +186,14 @@ class TP_API TensorImpl {
   bool viewed_ = false;
   bool reshaped_ = false;
   bool written_ = false;
+  bool batched_ = false;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
   Storage storage_;
 };
+
+/// Batched tensors that live, of all threads (guarded by the host's lock).
+extern TP_API std::uint64_t batched_alive;
 
 inline const Storage& storage(const TensorRef& t) { return t->storage(); }
 inline Storage storage_or_absent(const TensorRef& t) { return t ? t->storage() : Storage(); }

@@ -42,6 +42,7 @@ void over_windows(const ConvGeometry& g, const F& f) {
 
 template <class F>
 void over_planes(const PoolPlan& p, const F& f) {
+  if (p.planes * p.g.out_plane() == 0) return;  // [2^40, 0] windows are none
   modes::Unlocked unlocked(p.planes * p.g.in_plane() > 200000);
   parallel_tiles(p.planes, grain_for(0.5 * double(p.g.in_plane() + p.g.out_plane())), [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) f(i);

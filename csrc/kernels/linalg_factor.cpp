@@ -29,7 +29,8 @@ void check_info(const OpSchema& op, const Storage& info, const char* what) {
   const std::int32_t* v = info.data<std::int32_t>();
   for (int64_t i = 0; i < info.numel(); ++i)
     if (TP_UNLIKELY(v[i] != 0))
-      runtime_error(op.name, ": the input is ", what, place(i, info.numel()), "; first seen at row ", v[i] - 1);
+      throw LinalgError(
+          parts_text(op.name, ": the input is ", what, place(i, info.numel()), "; first seen at row ", v[i] - 1));
 }
 
 struct Lu {

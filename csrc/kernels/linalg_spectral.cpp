@@ -13,8 +13,8 @@ using lapack::Real;
 using std::int64_t;
 
 [[noreturn]] void no_convergence(const OpSchema& op, int64_t i, int64_t count, int info) {
-  runtime_error(op.name, ": the computation did not converge", place(i, count), "; LAPACK reports ", info,
-                ". Does the input hold NaN or infinite values?");
+  throw LinalgError(parts_text(op.name, ": the computation did not converge", place(i, count), "; LAPACK reports ",
+                               info, ". Does the input hold NaN or infinite values?"));
 }
 void check_infos(const OpSchema& op, const std::vector<int>& infos) {
   for (std::size_t i = 0; i < infos.size(); ++i)

@@ -14,6 +14,13 @@
 
 namespace tp::kernels {
 
+template <class... Parts>
+std::string parts_text(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
+
 /// The dtype a factorisation works in, and the one its results have.
 struct LinalgDtype {
   Dtype result, work;

@@ -23,6 +23,7 @@
 //   vecmath_pow.h      pow                         vecmath_special.h  logistic and normal helpers, erfinv
 //   vecmath_gamma.h    gamma family                vecmath_bessel.h   i0 i0e i1 i1e
 //   vecmath_int.h      integers and bool           vecmath_complex.h  c64, c128
+//   vecmath_rare.h     Airy, Bessel J Y K, incomplete gamma, zeta, ndtri, orthogonal polynomials (scalar)
 #pragma once
 #include "kernels/vecmath_base.h"
 #include "kernels/vecmath_bessel.h"
@@ -32,6 +33,7 @@
 #include "kernels/vecmath_gamma.h"
 #include "kernels/vecmath_int.h"
 #include "kernels/vecmath_pow.h"
+#include "kernels/vecmath_rare.h"
 #include "kernels/vecmath_reduce.h"
 #include "kernels/vecmath_special.h"
 #include "kernels/vecmath_trig.h"

@@ -13,6 +13,10 @@ std::int64_t reduced_count(const Shape& s, const std::optional<Dims>& dim) {
   return reduced_count(s, normal_dims("reduction", dim ? *dim : Dims(), s.size()));
 }
 
+void missing_item(std::size_t count, std::int64_t i) {
+  value_error("the list of tensors has ", count, " items; it needs at least ", i + 1);
+}
+
 std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
   std::vector<Shape> shapes;
   shapes.reserve(tensors.size());

@@ -50,6 +50,13 @@ template <class V>
 std::int64_t len(std::span<const V> x) {
   return std::int64_t(x.size());
 }
+[[noreturn]] TP_API void missing_item(std::size_t count, std::int64_t i);
+/// Item `i` of a list of tensors; ValueError where the list is too short.
+template <class List>
+const auto& item(const List& x, std::int64_t i) {
+  if (TP_UNLIKELY(i < 0 || std::size_t(i) >= x.size())) missing_item(x.size(), i);
+  return x[std::size_t(i)];
+}
 inline std::int64_t len(const Dims& d) { return d.size(); }
 TP_API std::vector<Shape> shapes_of(std::span<const TensorRef> tensors);
 /// The permutation that undoes `dims`.

@@ -21,18 +21,46 @@ bool writable(const TensorRef& tangent) {
 }
 
 /// Values saved for the backward of `out` read its tangent too (forward over reverse).
-void tell_node(const TensorRef& out, const TensorRef& tangent) {
+void tell_node(const TensorRef& out, const TensorRef& tangent, std::uint32_t level) {
   Node* fn = static_cast<Node*>(out->grad_fn_raw());
   if (!fn) return;
   const std::size_t n = fn->saved_count();
   for (std::size_t k = 0; k < n; ++k) {
     const SavedSlot slot = fn->saved_at(k);
     if (slot.output && slot.edge.nr == out->output_nr() && slot.value && slot.value->saved())
-      slot.value->set_tangent(*fn, tangent, dual::current_level());
+      slot.value->set_tangent(*fn, tangent, level);
   }
 }
 
+void refuse_size(const TensorRef& out, const TensorRef& tangent) {
+  runtime_error(
+      "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+      "supported. Tensor is of size ",
+      out->sizes(), " while the given forward gradient is of size ", tangent->sizes(), ".");
+}
+
+/// After `out`'s memory was written: base and views show parts of one tangent, as they show parts of one memory, so it is
+/// written too, not replaced.
+void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level) {
+  if (!out->is_view() && !out->is_viewed()) {
+    tell_node(out, tangent, level);
+    dual::attach_tangent(out, std::move(tangent), level);
+    return;
+  }
+  if (out->is_view() && !dual::tangent_of(out, level)) {
+    const TensorRef& base = out->meta()->view->base;
+    if (base->dtype() == out->dtype()) dual::attach_tangent(base, zeros_laid_out(base), level);
+  }
+  TensorRef own = dual::tangent_of(out, level);
+  if (own && own->dtype() == tangent->dtype() && writable(own))
+    engine_ops.copy_graph(own, tangent);
+  else
+    dual::attach_tangent(out, std::move(tangent), level);
+}
+
 }  // namespace
+
+thread_local constinit std::uint32_t working_level = 0;
 
 bool has_tangents(std::span<const TensorRef> inputs) {
   for (const TensorRef& t : inputs)
@@ -49,35 +77,42 @@ void set_tangent(const TensorRef& out, TensorRef tangent) {
   const bool update = out->written();
   out->set_written(false);
   if (!tangent || !is_differentiable(out->dtype())) return;
-  if (!dual::current_level())
+  const std::uint32_t level = working_level ? working_level : dual::current_level();
+  if (!level)
     runtime_error("Trying to use forward AD outside of a dual level: make_dual and tangents need an open dual_level()");
-  if (!(tangent->sizes() == out->sizes()))
-    runtime_error(
-        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-        "supported. Tensor is of size ",
-        out->sizes(), " while the given forward gradient is of size ", tangent->sizes(), ".");
-  if (!update || (!out->is_view() && !out->is_viewed())) {
-    tell_node(out, tangent);
-    dual::attach_tangent(out, std::move(tangent));
-    return;
-  }
-  // Base and views show parts of one tangent, as they show parts of one memory: it is written, not replaced.
-  if (!out->has_tangent() && out->is_view()) {
-    const TensorRef& base = out->meta()->view->base;
-    if (base->dtype() == out->dtype()) dual::attach_tangent(base, zeros_laid_out(base));
-  }
-  TensorRef own = dual::tangent_of(out);
-  if (own && own->dtype() == tangent->dtype() && writable(own))
-    engine_ops.copy_graph(own, tangent);
-  else
-    dual::attach_tangent(out, std::move(tangent));
+  if (!(tangent->sizes() == out->sizes())) refuse_size(out, tangent);
+  if (update) return update_tangent(out, std::move(tangent), level);
+  tell_node(out, tangent, level);
+  dual::attach_tangent(out, std::move(tangent), level);
 }
 
-TensorRef primal(const TensorRef& t) {
+void take_tangents(const TensorRef& out, const TensorRef& result) {
+  out->set_written(false);
+  if (!is_differentiable(out->dtype())) return;
+  dual::LevelList levels;
+  dual::collect_levels(out, levels);
+  dual::collect_levels(result, levels);
+  for (std::uint32_t level : levels) {
+    WorkingLevel at(level);
+    TensorRef t = dual::tangent_of(result, level);
+    if (!t) t = zeros_like(out);
+    if (!(t->sizes() == out->sizes())) refuse_size(out, t);
+    if (t->dtype() != out->dtype()) t = engine_ops.cast_graph(t, out->dtype());
+    update_tangent(out, std::move(t), level);
+  }
+}
+
+TensorRef primal(const TensorRef& t) { return primal(t, working_level ? working_level : dual::current_level()); }
+
+TensorRef primal(const TensorRef& t, std::uint32_t level) {
   if (!t || !t->has_tangent()) return t;
+  dual::LevelList levels;
+  dual::collect_levels(t, levels);
+  if (levels.empty() || levels.back() < level) return t;
   TensorRef p = TensorImpl::make(t->storage());
   p->set_inference(t->is_inference());
   if (Edge e = gradient_edge(t); e.node) p->set_grad_fn(NodeBaseRef::adopt(e.node.detach()), e.nr);
+  dual::share_tangents(p, t, level);
   return p;
 }
 

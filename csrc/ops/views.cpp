@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "autograd/stand_in.h"
 #include "core/errors.h"
 #include "kernels/staging.h"
 
@@ -92,16 +93,21 @@ Geometry real_geometry(Geometry g) {
   return g;
 }
 
+/// Where the first element lies; a batched tensor's is that of its physical one, as as_strided counts there.
+std::int64_t offset_of(const TensorRef& t) {
+  return (t->is_batched() ? t->meta()->physical : t)->storage().offset();
+}
+
 TensorRef flat_take(const TensorRef& flat, const Geometry& base, Geometry view) {
   const bool both = mixed(base.dtype, view.dtype);
   const std::int64_t offset = relative_offset(base, view);
   TensorRef from = flat;
   if (both && is_complex(base.dtype)) from = engine_ops.view_as_real_graph(from);
   if (!both || !is_complex(view.dtype))
-    return engine_ops.as_strided_graph(from, view.sizes, view.strides, from->storage().offset() + offset);
+    return engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + offset);
   view = real_geometry(view);
   return engine_ops.view_as_complex_graph(
-      engine_ops.as_strided_graph(from, view.sizes, view.strides, from->storage().offset() + 2 * offset));
+      engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + 2 * offset));
 }
 
 TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry& base, Geometry view) {
@@ -115,12 +121,12 @@ TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry&
     offset *= 2;
   }
   TensorRef out =
-      engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, into->storage().offset() + offset);
+      engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, offset_of(into) + offset);
   return both && is_complex(base.dtype) ? engine_ops.view_as_complex_graph(out) : out;
 }
 
 TensorRef to_base(const TensorRef& flat, const Geometry& base) {
-  return engine_ops.as_strided_graph(flat, base.sizes, base.strides, flat->storage().offset());
+  return engine_ops.as_strided_graph(flat, base.sizes, base.strides, offset_of(flat));
 }
 
 TensorRef flat_zeros(const Geometry& base) { return TensorImpl::make(zeros_storage({extent(base)}, base.dtype)); }
@@ -212,6 +218,8 @@ GraphGradVec CopySlices::apply_for_graph(std::span<const TensorRef> grad_outputs
   TensorRef flat = flat_put(flat_zeros(base_), in_dtype(grad_outputs[0], base_.dtype), base_, base_);
   // Not the view itself: what fn keeps of its gradient must not be tied to the whole.
   const TensorRef slice = engine_ops.clone_graph(flat_take(flat, base_, view_));
+  // The result of fn is this part of the base as this node left it.
+  const StandIn result(fn_.get(), {make_node<AsStridedBackward>(base_, view_, Edge{NodeRef::share(this), 0}), 0});
   GraphGradVec grads = fn_->apply_for_graph({&slice, 1});
   grads.resize(edges_.size());
   if (wants(0)) {

@@ -66,14 +66,49 @@ inline bool has_tangents(std::initializer_list<const TensorRef*> inputs) {
   return false;
 }
 TP_API bool has_tangents(std::span<const TensorRef> inputs);
-/// The tangent of `t`, or null.
-inline TensorRef tangent(const TensorRef& t) { return t && t->has_tangent() ? dual::tangent_of(t) : TensorRef(); }
+
+/// The forward level whose tangents are being computed; 0 outside each_level.
+extern TP_API thread_local constinit std::uint32_t working_level;
+class TP_API WorkingLevel {
+ public:
+  explicit WorkingLevel(std::uint32_t level) : before_(working_level) { working_level = level; }
+  ~WorkingLevel() { working_level = before_; }
+  WorkingLevel(const WorkingLevel&) = delete;
+
+ private:
+  std::uint32_t before_;
+};
+/// Runs `f`, which gives results their tangents, once for each level of which an input carries one. Outer levels come
+/// first: at its level f reads primals (and results) that carry the tangents of the levels outside it and no others, so
+/// that what it computes by differentiable ops carries them too, and perturbations of different levels never mix.
+template <class F>
+void each_level(std::initializer_list<const TensorRef*> inputs, std::initializer_list<std::span<const TensorRef>> lists,
+                F&& f) {
+  dual::LevelList levels;
+  for (const TensorRef* t : inputs) dual::collect_levels(*t, levels);
+  for (std::span<const TensorRef> list : lists)
+    for (const TensorRef& t : list) dual::collect_levels(t, levels);
+  for (std::uint32_t level : levels) {
+    WorkingLevel at(level);
+    f();
+  }
+}
+
+/// The tangent of `t` at the working level, or null. Outside each_level: at the innermost open level.
+inline TensorRef tangent(const TensorRef& t) {
+  if (!t || !t->has_tangent()) return nullptr;
+  return dual::tangent_of(t, working_level ? working_level : dual::current_level());
+}
 /// The tangent of `t`, or zeros like it.
 TP_API TensorRef tangent_or_zeros(const TensorRef& t);
 /// Right after an in-place op on `out` the tangent it shares with its base or its views is overwritten, else it is hung on.
 TP_API void set_tangent(const TensorRef& out, TensorRef tangent);
-/// The same tensor without its tangent, history kept: what a tangent formula reads.
+/// Right after `out` was overwritten: it gets the tangents of `result`, the same value computed out of place (null: none
+/// of the old value is left). Levels of which the result carries none become zero.
+TP_API void take_tangents(const TensorRef& out, const TensorRef& result);
+/// The same tensor without its tangents of the working level and those inside it, history kept: what a formula reads.
 TP_API TensorRef primal(const TensorRef& t);
+TP_API TensorRef primal(const TensorRef& t, std::uint32_t level);
 /// The tangent of a result whose vjp is linear in its cotangent: the transpose of that map applied to the tangents of the
 /// inputs (null: zero). `vjp` gives one gradient per input. Differentiable in tangents and primals while gradients are on.
 TP_API TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef& u)>& vjp,

@@ -3,6 +3,9 @@
 
 #include <cstring>
 #include <sstream>
+#include <stdexcept>
+
+#include "kernels/linalg.h"
 
 namespace tp::python {
 
@@ -292,30 +295,64 @@ void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* cons
   fail_with(ErrorKind::Type, text.str());
 }
 
-void set_python_error() noexcept {
+namespace {
+
+// Whether a message says already which op it is about: "add: ...", "add_: ...".
+bool names_op(const char* text, const char* op) {
+  const std::size_t n = std::strlen(op);
+  if (std::strncmp(text, op, n) != 0) return false;
+  const char* after = text + n + (text[n] == '_' ? 1 : 0);
+  return *after == ':' || *after == '(' || *after == ' ';
+}
+
+PyObject* exception_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Value: return PyExc_ValueError;
+    case ErrorKind::Type: return PyExc_TypeError;
+    case ErrorKind::Index: return PyExc_IndexError;
+    case ErrorKind::Runtime: return PyExc_RuntimeError;
+    case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
+    case ErrorKind::Memory: return PyExc_MemoryError;
+    case ErrorKind::Buffer: return PyExc_BufferError;
+  }
+  return PyExc_RuntimeError;
+}
+
+}  // namespace
+
+PyObject* linalg_error_type() noexcept {
+  static PyObject* type = PyErr_NewExceptionWithDoc("tensorplay.linalg.LinAlgError",
+                                                    "A matrix that has no factorisation, inverse or solution.",
+                                                    PyExc_RuntimeError, nullptr);
+  return type;
+}
+
+void set_python_error(const char* op) noexcept {
+  const auto say = [op](PyObject* type, const char* text) {
+    if (op && !names_op(text, op))
+      PyErr_Format(type, "%s: %s", op, text);
+    else
+      PyErr_SetString(type, text);
+  };
   try {
     throw;
   } catch (const HostError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an operation failed without saying why");
+  } catch (const kernels::LinalgError& e) {
+    PyObject* type = linalg_error_type();
+    say(type ? type : PyExc_RuntimeError, e.what());
   } catch (const Error& e) {
-    PyObject* type = PyExc_RuntimeError;
-    switch (e.kind()) {
-      case ErrorKind::Value: type = PyExc_ValueError; break;
-      case ErrorKind::Type: type = PyExc_TypeError; break;
-      case ErrorKind::Index: type = PyExc_IndexError; break;
-      case ErrorKind::Runtime: type = PyExc_RuntimeError; break;
-      case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
-      case ErrorKind::Memory: type = PyExc_MemoryError; break;
-      case ErrorKind::Buffer: type = PyExc_BufferError; break;
-    }
-    PyErr_SetString(type, e.what());
+    say(exception_of(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    say(PyExc_MemoryError, "not enough memory");
+  } catch (const std::length_error&) {  // a list longer than any memory
+    say(PyExc_MemoryError, "not enough memory");
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+    say(PyExc_RuntimeError, e.what());
   } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+    say(PyExc_RuntimeError, "unknown C++ exception");
   }
 }
+void set_python_error() noexcept { set_python_error(nullptr); }
 
 }  // namespace tp::python

@@ -282,6 +282,24 @@ struct ResultType {
 };
 PyObject* wrap_named(const ResultType& type, std::span<const TensorRef> tensors);
 
+/// Whether an object of a Python subclass of Tensor was ever made whose operations keep the class.
+extern bool subclasses_exist;
+PyObject* keep_subclass(PyObject* result, PyObject* const* given, std::size_t n);
+/// The result of an op on `given` (nulls allowed; lists are looked into): tensors in it get the class of the operands.
+inline PyObject* kept(PyObject* result, PyObject* const* given, std::size_t n) {
+  if (TP_LIKELY(!subclasses_exist)) return result;
+  return keep_subclass(result, given, n);
+}
+template <std::size_t N>
+inline PyObject* kept(PyObject* result, const Spec& spec, const Slots<N>& a) {
+  return kept(result, a.v, spec.count);
+}
+inline PyObject* kept(PyObject* result, PyObject* self) { return kept(result, &self, 1); }
+inline PyObject* kept(PyObject* result, PyObject* left, PyObject* right) {
+  PyObject* given[] = {left, right};
+  return kept(result, given, 2);
+}
+
 /// For factories: makes the result a leaf that requires grad where `flag` (None or absent: no) says so.
 PyObject* wrap_leaf(TensorRef t, PyObject* flag);
 
@@ -296,6 +314,17 @@ inline PyObject* guarded(F&& f) noexcept {
     return f();
   } catch (...) {
     set_python_error();
+    return nullptr;
+  }
+}
+/// An op's binding: an error that does not begin with the op's name (that of an op inside a composed one) gets it in front.
+void set_python_error(const char* op) noexcept;
+template <class F>
+inline PyObject* guarded(const char* op, F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    set_python_error(op);
     return nullptr;
   }
 }

@@ -70,9 +70,9 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwna
         Py_INCREF(self);
         return self;
       }
-      return wrap(engine_ops.clone_graph(t));
+      return kept(wrap(engine_ops.clone_graph(t)), self);
     }
-    return wrap(cast(t, d));
+    return kept(wrap(cast(t, d)), self);
   });
 }
 
@@ -84,7 +84,7 @@ PyObject* convert(PyObject* self, PyObject*) {
       Py_INCREF(self);
       return self;
     }
-    return wrap(cast(t, D));
+    return kept(wrap(cast(t, D)), self);
   });
 }
 
@@ -105,13 +105,13 @@ PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t n) {
       return PyUnicode_FromFormat("tensorplay.%s", std::string(dtype_name(t->dtype())).c_str());
     Dtype d;
     if (n != 1 || !dtype_from(args[0], &d)) type_error("type: takes one dtype, got ", Py_TYPE(args[0])->tp_name);
-    return wrap(cast(t, d));
+    return kept(wrap(cast(t, d)), self);
   });
 }
 PyObject* type_as(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     if (!is_tensor(other)) type_error("type_as: argument 'other' must be Tensor, not ", Py_TYPE(other)->tp_name);
-    return wrap(cast(tensor_of(self), tensor_of(other)->dtype()));
+    return kept(wrap(cast(tensor_of(self), tensor_of(other)->dtype())), self);
   });
 }
 
@@ -129,7 +129,7 @@ PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py
     parse(spec, a, self, args, n, kw);
     to_device(spec, a, 3);
     const Dtype d = a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype();
-    return wrap_leaf(wiring::wrap(Make(to_dims(spec, a, 1), d)), a[4]);
+    return kept(wrap_leaf(wiring::wrap(Make(to_dims(spec, a, 1), d)), a[4]), self);
   });
 }
 PyObject* new_zeros(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
@@ -166,7 +166,7 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
     const Scalar v = to_scalar(spec, a, 2);
     const std::size_t item = item_size(d);
     for (std::int64_t i = 0; i < s.numel(); ++i) write_element(s.raw() + std::size_t(i) * item, d, v);
-    return wrap_leaf(wiring::wrap(std::move(s)), a[5]);
+    return kept(wrap_leaf(wiring::wrap(std::move(s)), a[5]), self);
   });
 }
 PyObject* new_tensor(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {

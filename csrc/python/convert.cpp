@@ -28,6 +28,21 @@ Number number_kind(PyObject* o) {
   return Number::None;
 }
 
+namespace {
+std::int64_t int64_of(PyObject* o) {
+  const long long v = PyLong_AsLongLong(o);
+  if (TP_UNLIKELY(v == -1 && PyErr_Occurred())) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) host_error();
+    PyErr_Clear();
+    Owned text(PyObject_Str(o));
+    if (!text) PyErr_Clear();  // thousands of digits
+    const char* digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+    runtime_error("the integer ", digits && std::strlen(digits) < 60 ? digits : "given", " does not fit into 64 bits");
+  }
+  return v;
+}
+}  // namespace
+
 Scalar scalar_from(PyObject* o) {
   switch (number_kind(o)) {
     case Number::Bool: {
@@ -42,9 +57,7 @@ Scalar scalar_from(PyObject* o) {
         if (!index) host_error();
         o = index.get();
       }
-      const long long v = PyLong_AsLongLong(o);
-      if (v == -1 && PyErr_Occurred()) host_error();
-      return Scalar(std::int64_t(v));
+      return Scalar(int64_of(o));
     }
     case Number::Float: {
       const double v = PyFloat_AsDouble(o);
@@ -99,18 +112,17 @@ OperandArg operator_operand_slow(PyObject* o) {
 Scalar to_scalar(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o != nullptr)) {
     if (number_kind(o) != Number::None) return scalar_from(o);
-    if (is_tensor(o) && tensor_of(o)->dim() == 0) return read_element(tensor_of(o)->storage(), 0);
+    if (is_tensor(o) && tensor_of(o)->dim() == 0) {
+      need_values(tensor_of(o), "item");
+      return read_element(tensor_of(o)->storage(), 0);
+    }
   }
   bad_argument(spec, i, o, nullptr);
 }
 
 std::int64_t to_int(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o != nullptr)) {
-    if (TP_LIKELY(PyLong_Check(o))) {
-      const long long v = PyLong_AsLongLong(o);
-      if (v == -1 && PyErr_Occurred()) host_error();
-      return v;
-    }
+    if (TP_LIKELY(PyLong_Check(o))) return int64_of(o);
     if (PyIndex_Check(o) && !is_numpy_array(o)) {
       Owned index(PyNumber_Index(o));
       if (index) return to_int(spec, i, index.get());
@@ -126,8 +138,10 @@ double to_double(const Spec& spec, std::size_t i, PyObject* o) {
     if (TP_LIKELY(PyFloat_Check(o))) return PyFloat_AS_DOUBLE(o);
     const Number k = number_kind(o);
     if (k != Number::None && k != Number::Complex) return scalar_from(o).to_double();
-    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype()))
+    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype())) {
+      need_values(tensor_of(o), "float");
       return read_element(tensor_of(o)->storage(), 0).to_double();
+    }
     if (k == Number::None && PyIndex_Check(o) && !is_numpy_array(o)) return double(to_int(spec, i, o));
   }
   bad_argument(spec, i, o, nullptr);

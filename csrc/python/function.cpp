@@ -68,6 +68,11 @@ PyObject* run(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
   if (!forward || !setup || !context_class) host_error();
   const bool separate = setup.get() != function_defaults.setup_context;
   Owned inputs;
+  if (TP_UNLIKELY(modes::any(modes::kDerivative)) && !separate)
+    runtime_error(
+        "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must "
+        "override the setup_context staticmethod: ",
+        reinterpret_cast<PyTypeObject*>(cls)->tp_name, " does its forward and its saving in one forward(ctx, ...)");
   if (separate) {
     inputs = with_defaults(forward.get(), args, n);
     args = &PyTuple_GET_ITEM(inputs.get(), 0);
@@ -105,6 +110,11 @@ PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyO
   return guarded([&]() -> PyObject* {
     const bool keywords = kwnames && PyTuple_GET_SIZE(kwnames);
     const bool transform = TP_UNLIKELY(modes::any(modes::kTransform)) && function_defaults.transform;
+    if (TP_UNLIKELY(modes::any(modes::kTransform)) && !transform)
+      for (Py_ssize_t i = 0; i < n; ++i)
+        if (is_tensor(args[i]) && tensor_of(args[i])->is_batched())
+          not_implemented(reinterpret_cast<PyTypeObject*>(cls)->tp_name,
+                          ".apply: a Function with batched operands needs tensorplay.func");
     if (TP_LIKELY(!keywords && !transform)) return run(cls, args, n);
     // Keywords become positional by forward's signature, in Python.
     Owned positional(PyTuple_New(n));

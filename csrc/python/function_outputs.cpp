@@ -118,9 +118,16 @@ class Finish {
   }
 
   void push_tangents() {
-    bool any = false;
-    for (std::size_t i = 0; i < n_ && !any; ++i) any = is_tensor(args_[i]) && tensor_of(args_[i])->has_tangent();
-    if (!any) return;
+    dual::LevelList levels;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (is_tensor(args_[i])) dual::collect_levels(tensor_of(args_[i]), levels);
+    for (std::uint32_t level : levels) {
+      wiring::WorkingLevel at(level);
+      push_tangents(level);
+    }
+  }
+
+  void push_tangents(std::uint32_t level) {
     Owned jvp(PyObject_GetAttr(cls_, TP_INTERNED("jvp")));
     if (!jvp) host_error();
     InlineVec<Owned, 6> owned;
@@ -156,7 +163,9 @@ class Finish {
       if (!(t->sizes() == out->sizes()))
         runtime_error(name(), ": jvp returned a tangent of size ", t->sizes(), " for output ", i, " of size ",
                       out->sizes());
-      if (is_differentiable(out->dtype()) && !contains(f_->non_differentiable, items_[i])) wiring::set_tangent(out, t);
+      // What jvp read carries tangents of this level and of those inside it: they are no part of the derivative.
+      if (is_differentiable(out->dtype()) && !contains(f_->non_differentiable, items_[i]))
+        wiring::set_tangent(out, wiring::primal(t, level));
     }
   }
 

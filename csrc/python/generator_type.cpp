@@ -88,6 +88,11 @@ PyObject* clone_state(PyObject* self, PyObject*) {
   as_generator(copy)->owned = true;
   return copy;
 }
+PyObject* reduce(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    return PyObject_CallOneArg(import_attr("tensorplay._serialization", "reduce_generator").get(), self);
+  });
+}
 PyObject* device(PyObject*, void*) { return Owned::share(device_object()).release(); }
 
 PyMethodDef methods[] = {
@@ -97,6 +102,7 @@ PyMethodDef methods[] = {
     {"get_state", get_state, METH_NOARGS, "get_state($self, /)\n--\n\nSeed and position as a uint8 tensor."},
     {"set_state", set_state, METH_O, "set_state($self, state, /)\n--\n\nGoes to where get_state() was called."},
     {"clone_state", clone_state, METH_NOARGS, "clone_state($self, /)\n--\n\nAnother generator at the same place."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
     {}};
 PyGetSetDef attributes[] = {{"device", device, nullptr, "Where numbers are drawn.", nullptr}, {}};
 

@@ -19,7 +19,7 @@ class Walk {
     if (AutogradMeta* m = t->meta()) {
       node_link(static_cast<Node*>(m->accumulator.get()));
       tensor_link(m->grad.get());
-      tensor_link(m->tangent.get());
+      for (const Tangent* d = m->tangents; d; d = d->outer) tensor_link(d->value.get());
       if (m->view) tensor_link(m->view->base.get());
     }
     return 0;

@@ -55,12 +55,13 @@ Part classify(PyObject* o) {
     if (d == Dtype::Bool) {
       if (p.tensor->dim() == 0) {
         p.kind = Item::Bool;
+        need_values(p.tensor, "index with a bool");
         p.value = read_element(p.tensor->storage(), 0).to_bool();
       } else {
         p.kind = Item::Mask;
       }
     } else if (category(d) == Category::Integer) {
-      if (p.tensor->dim() == 0) {
+      if (p.tensor->dim() == 0 && !p.tensor->is_batched()) {
         p.value = read_element(p.tensor->storage(), 0).to_int();
       } else {
         p.kind = Item::Index;
@@ -126,25 +127,30 @@ TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
   return ops::slice(t, dim, r.start, r.stop, r.step);
 }
 
-// Integers and slices of a tensor that records nothing, as one view instead of one per part. Null: not such a key.
+// Integers and slices of a tensor that records nothing, as one view without an op. Null: not such a key.
 TensorRef plain_view(const TensorRef& t, PyObject* key) {
-  if (!PyTuple_CheckExact(key) || wiring::records(t) || modes::any(modes::kForward)) return {};
-  const Py_ssize_t n = PyTuple_GET_SIZE(key);
-  if (n < 2 || n > t->dim()) return {};
+  if (t->is_batched() || wiring::records(t) || modes::any(modes::kForward | modes::kTransform)) return {};
+  const bool several = PyTuple_CheckExact(key);
+  PyObject* const* items = several ? &PyTuple_GET_ITEM(key, 0) : &key;
+  const Py_ssize_t n = several ? PyTuple_GET_SIZE(key) : 1;
+  if (n < 1 || n > t->dim()) return {};
   for (Py_ssize_t i = 0; i < n; ++i)
-    if (PyObject* o = PyTuple_GET_ITEM(key, i); !PyLong_CheckExact(o) && !PySlice_Check(o)) return {};
+    if (!PyLong_CheckExact(items[i]) && !PySlice_Check(items[i])) return {};
   const Storage& s = t->storage();
   Shape sizes;
   Strides strides;
   std::int64_t offset = s.offset();
   for (int i = 0; i < s.dim(); ++i) {
-    PyObject* o = i < n ? PyTuple_GET_ITEM(key, i) : nullptr;
-    if (o && PyLong_CheckExact(o)) {
+    PyObject* o = i < n ? items[i] : nullptr;
+    if (!o) {
+      sizes.push_back(s.size(i));
+      strides.push_back(s.stride(i));
+    } else if (PyLong_CheckExact(o)) {
       const std::int64_t at = PyLong_AsLongLong(o);
       if (at == -1 && PyErr_Occurred()) host_error();
       offset += checked_index(at, s.size(i), i) * s.stride(i);
     } else {
-      const Range r = o ? range_of(o, s.size(i)) : Range{0, s.size(i), 1};
+      const Range r = range_of(o, s.size(i));
       sizes.push_back((r.stop - r.start + r.step - 1) / r.step);
       strides.push_back(s.stride(i) * r.step);
       offset += r.start * s.stride(i);
@@ -210,6 +216,10 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
             index_error("The shape of the mask ", m, " at index ", k,
                         " does not match the shape of the indexed tensor ", t->sizes(), " at index ", original + k);
         original += m.size();
+        if (TP_UNLIKELY(p.tensor->is_batched()))
+          runtime_error(
+              "index: vmap: a mask that differs between samples selects a number of elements that differs too; use "
+              "tensorplay.where(mask, x, other) instead of x[mask]");
         for (TensorRef& index : mask_indices(p.tensor->storage())) put(std::move(index));
         break;
       }
@@ -223,9 +233,32 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
 }
 
 Selection select_key(const TensorRef& t, PyObject* key) {
-  if (TensorRef view = plain_view(t, key)) return {std::move(view), {}};
   if (PyTuple_Check(key)) return select_parts(t, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
   return select_parts(t, &key, 1);
+}
+
+// One element of a tensor without history set to a number: written in place, without a view and an operand.
+bool set_element(const TensorRef& t, PyObject* key, PyObject* value) {
+  if (!PyLong_CheckExact(key) && !PyTuple_CheckExact(key)) return false;
+  if (!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return false;
+  const Storage& s = t->storage();
+  if (t->requires_grad() || t->meta() || t->is_inference() || s.block()->read_only ||
+      modes::any(modes::kForward | modes::kTransform | modes::kMutationAllowed))
+    return false;
+  const bool several = PyTuple_CheckExact(key);
+  PyObject* const* items = several ? &PyTuple_GET_ITEM(key, 0) : &key;
+  const Py_ssize_t n = several ? PyTuple_GET_SIZE(key) : 1;
+  if (n != t->dim()) return false;
+  std::int64_t offset = 0;
+  for (int i = 0; i < n; ++i) {
+    if (!PyLong_CheckExact(items[i])) return false;
+    const std::int64_t at = PyLong_AsLongLong(items[i]);
+    if (at == -1 && PyErr_Occurred()) host_error();
+    offset += checked_index(at, s.size(i), i) * s.stride(i);
+  }
+  write_element(s.raw() + offset * std::int64_t(item_size(s.dtype())), s.dtype(), scalar_from(value));
+  s.bump_version();
+  return true;
 }
 
 // The value of an assignment, in the dtype of the target.
@@ -248,19 +281,20 @@ TensorRef without_leading_ones(TensorRef v, int dims) {
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = tensor_of(self);
+    if (TensorRef view = plain_view(t, key)) return kept(wrap(std::move(view)), self);
     if (TP_LIKELY(t->dim() > 0)) {
       if (PyLong_CheckExact(key)) {
         const long long i = PyLong_AsLongLong(key);
         if (i == -1 && PyErr_Occurred()) return nullptr;
-        return wrap(take(t, 0, 0, i));
+        return kept(wrap(take(t, 0, 0, i)), self);
       }
-      if (PySlice_Check(key)) return wrap(cut(t, 0, key));
+      if (PySlice_Check(key)) return kept(wrap(cut(t, 0, key)), self);
     }
     Selection s = select_key(t, key);
-    if (!s.indices.empty()) return wrap(ops::index(s.view, s.indices));
+    if (!s.indices.empty()) return kept(wrap(ops::index(s.view, s.indices)), self);
     // x[...] and x[()] are views, not the same object.
-    if (s.view == t) return wrap(ops::expand(t, t->sizes()));
-    return wrap(std::move(s.view));
+    if (s.view == t) return kept(wrap(ops::expand(t, t->sizes())), self);
+    return kept(wrap(std::move(s.view)), self);
   });
 }
 
@@ -268,8 +302,10 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_int([&]() -> int {
     if (!value) type_error("delitem: elements of a tensor can't be deleted");
     const TensorRef& t = tensor_of(self);
+    if (set_element(t, key, value)) return 0;
     TensorRef v = assigned(value, t);
-    Selection s = select_key(t, key);
+    TensorRef view = plain_view(t, key);
+    const Selection s = view ? Selection{std::move(view), {}} : select_key(t, key);
     if (s.indices.empty()) {
       ops::copy_(s.view, without_leading_ones(std::move(v), s.view->dim()));
     } else {

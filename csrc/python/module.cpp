@@ -10,6 +10,9 @@
 #include "python/saved_hooks.h"
 
 namespace tp::python {
+
+PyObject* linalg_error_type() noexcept;  // in args.cpp, which raises it
+
 namespace {
 
 // Functions of each home of the catalogue become a module object of that name: _C.functions, _C.linalg, _C.nn_functional.
@@ -41,13 +44,23 @@ void fill(PyObject* module) {
   init_saved_hooks(module);
   init_function(module);
   init_engine(module);
+  init_trees(module);
+  init_func_grad(module);
+  init_func_vjp(module);
+  init_func_jvp(module);
   init_tensor(module, registry);
   init_creation(module);
   init_arrays(module);
   init_generator(module);
   init_runtime(module);
   init_op_libraries(module);
+  init_transforms(module);
   add_homes(module, registry);
+  PyObject* error = linalg_error_type();
+  if (!error) host_error();
+  Py_INCREF(error);
+  add_object(module, "_LinAlgError", error);
+  Py_DECREF(error);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Functions about the process: threads, memory, build, anomaly mode, forward levels; and what the library asks of Python.
 #include <sstream>
+#include <thread>
 
 #include "autograd/dual_level.h"
 #include "core/block_count.h"
@@ -7,6 +8,7 @@
 #include "kernels/loops.h"
 #include "ops/wiring.h"
 #include "python/tensor_type.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -16,6 +18,15 @@ void* release_lock() { return PyEval_SaveThread(); }
 void acquire_lock(void* token) { PyEval_RestoreThread(static_cast<PyThreadState*>(token)); }
 void check_signals() {
   if (PyErr_CheckSignals() < 0) host_error();
+}
+// Signals are the main thread's; a kernel on it has given the lock back or not.
+const std::thread::id main_thread = std::this_thread::get_id();
+void poll_signals() {
+  if (std::this_thread::get_id() != main_thread) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool stop = PyErr_CheckSignals() < 0;
+  PyGILState_Release(state);
+  if (stop) throw HostError();
 }
 // May be called while an error is pending (anomaly mode tells of the forward first): that error then wins.
 void warn(const char* message) {
@@ -138,19 +149,21 @@ const TensorRef& need_tensor(const char* op, PyObject* o) {
 PyObject* bump_version(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = need_tensor("increment_version", o);
-    if (!t->is_inference()) t->storage().bump_version();
+    if (!t->is_inference()) batch::physical(t)->storage().bump_version();
     Py_RETURN_NONE;
   });
 }
 PyObject* block_id(PyObject*, PyObject* o) {
-  return guarded([&] { return PyLong_FromVoidPtr(need_tensor("_block_id", o)->storage().block().get()); });
+  return guarded(
+      [&] { return PyLong_FromVoidPtr(batch::physical(need_tensor("_block_id", o))->storage().block().get()); });
 }
 // The same bits as elements of another dtype of that size.
 PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     Dtype d;
     if (n != 2 || !dtype_from(args[1], &d)) type_error("_reinterpret: takes (tensor, dtype)");
-    const Storage& s = need_tensor("_reinterpret", args[0])->storage();
+    need_values(need_tensor("_reinterpret", args[0]), "_reinterpret");
+    const Storage& s = tensor_of(args[0])->storage();
     if (item_size(d) != item_size(s.dtype()))
       value_error("_reinterpret: ", dtype_name(s.dtype()), " and ", dtype_name(d), " differ in size");
     return wrap(TensorImpl::make(Storage(s.block(), d, s.sizes(), s.strides(), s.offset())));
@@ -173,7 +186,7 @@ PyObject* set_attribute(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 // ---- forward levels --------------------------------------------------------------------------------------------------
 PyObject* enter_dual(PyObject*, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLong(dual::enter_level()); });
+  return guarded([&] { return PyLong_FromUnsignedLong(dual::enter_level(true)); });
 }
 PyObject* exit_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
@@ -187,8 +200,11 @@ PyObject* exit_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 2) type_error("make_dual: takes (tensor, tangent, level=None)");
-    const TensorRef& t = need_tensor("make_dual", args[0]);
-    const TensorRef& tangent = need_tensor("make_dual", args[1]);
+    const TensorRef& given = need_tensor("make_dual", args[0]);
+    // History and tangents belong to the physical tensor; the tangent may stay batched at levels the primal lacks.
+    const batch::Levels levels = batch::levels_of(given);
+    const TensorRef& t = batch::physical(given);
+    const TensorRef tangent = batch::peel(need_tensor("make_dual", args[1]), levels);
     if (!dual::current_level())
       runtime_error(
           "make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to "
@@ -208,16 +224,18 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
       }
     }
     wiring::set_tangent(dual, tangent);
-    return wrap(std::move(dual));
+    return wrap(batch::wrap(std::move(dual), levels));
   });
 }
 PyObject* unpack_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1) type_error("unpack_dual: takes (tensor, level=None)");
-    const TensorRef& t = need_tensor("unpack_dual", args[0]);
+    const TensorRef& given = need_tensor("unpack_dual", args[0]);
+    const batch::Levels levels = batch::levels_of(given);
+    const TensorRef& t = batch::physical(given);
     TensorRef tangent = dual::current_level() ? wiring::tangent(t) : TensorRef();
-    Owned primal(tangent ? wrap(wiring::primal(t)) : Owned::share(args[0]).release());
-    Owned other(wrap(std::move(tangent)));
+    Owned primal(tangent ? wrap(batch::wrap(wiring::primal(t), levels)) : Owned::share(args[0]).release());
+    Owned other(wrap(batch::cover(tangent, levels)));
     return primal && other ? PyTuple_Pack(2, primal.get(), other.get()) : nullptr;
   });
 }
@@ -256,6 +274,7 @@ void init_runtime(PyObject* module) {
   modes::host.release_lock = release_lock;
   modes::host.acquire_lock = acquire_lock;
   modes::host.check_signals = check_signals;
+  poll_interrupt = poll_signals;
   modes::host.warn = warn;
   modes::host.before_change = before_change;
   forward_location = python_stack;

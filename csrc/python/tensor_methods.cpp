@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/ops_used.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -13,6 +14,14 @@ int normal_dim(const char* op, std::int64_t dim, int ndim) {
   if (dim < -room || dim >= room)
     index_error(op, ": dimension out of range (expected to be in [", -room, ", ", room - 1, "], got ", dim, ")");
   return int(dim < 0 ? dim + room : dim);
+}
+
+/// Of one sample, where the tensor is batched.
+Strides logical_strides(const TensorRef& t) {
+  const Strides& all = batch::physical(t)->storage().strides();
+  Strides strides;
+  for (int i = all.size() - t->dim(); i < all.size(); ++i) strides.push_back(all[i]);
+  return strides;
 }
 
 constexpr Param kDimParams[] = {{"input", Kind::Tensor}, {"dim", Kind::OptInt, true}};
@@ -33,7 +42,7 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static const Spec spec{"stride", "stride(Tensor input, int? dim=None)", kDimParams};
   return guarded([&]() -> PyObject* {
-    const Strides& strides = tensor_of(self)->storage().strides();
+    const Strides strides = logical_strides(tensor_of(self));
     Slots<2> a;
     parse(spec, a, self, args, n, kw);
     const auto dim = to_opt_int(spec, a, 1);
@@ -45,16 +54,30 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self)->dim()); }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype())); }
-PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->storage().offset()); }
-PyObject* is_contiguous(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self)->storage().is_contiguous());
+PyObject* storage_offset(PyObject* self, PyObject*) {
+  return PyLong_FromLongLong(batch::physical(tensor_of(self))->storage().offset());
 }
-PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self)->storage().raw()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  const TensorRef& t = tensor_of(self);
+  if (TP_LIKELY(!t->is_batched())) return PyBool_FromLong(t->storage().is_contiguous());
+  const Strides strides = logical_strides(t);
+  std::int64_t step = 1;
+  for (int i = t->dim() - 1; i >= 0; --i) {
+    if (t->sizes()[i] > 1 && strides[i] != step) Py_RETURN_FALSE;
+    step *= std::max<std::int64_t>(t->sizes()[i], 1);
+  }
+  Py_RETURN_TRUE;
+}
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(batch::physical(tensor_of(self))->storage().raw());
+}
 PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_float(tensor_of(self)->dtype())); }
 PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self)->dtype())); }
 PyObject* is_signed_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_signed(tensor_of(self)->dtype())); }
-PyObject* is_inference(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_inference()); }
-PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_view()); }
+PyObject* is_inference(PyObject* self, PyObject*) {
+  return PyBool_FromLong(batch::physical(tensor_of(self))->is_inference());
+}
+PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(batch::physical(tensor_of(self))->is_view()); }
 
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] { return item_of(tensor_of(self), "item"); });
@@ -73,8 +96,11 @@ PyObject* nested_list(const Storage& s, int dim, const char* p) {
   return list.release();
 }
 PyObject* tolist(PyObject* self, PyObject*) {
-  const Storage& s = tensor_of(self)->storage();
-  return nested_list(s, 0, s.raw());
+  return guarded([&]() -> PyObject* {
+    need_values(tensor_of(self), "tolist");
+    const Storage& s = tensor_of(self)->storage();
+    return nested_list(s, 0, s.raw());
+  });
 }
 
 PyObject* complex_value(PyObject* self, PyObject*) {
@@ -169,6 +195,31 @@ PyObject* reduce_ex(PyObject* self, PyObject* protocol) { return call_serializat
 PyObject* deepcopy(PyObject* self, PyObject* memo) { return call_serialization("deepcopy", self, memo); }
 PyObject* shallow_copy(PyObject* self, PyObject*) { return call_serialization("copy", self, nullptr); }
 
+// ---- the array API standard ------------------------------------------------------------------------------------------
+PyObject* array_namespace(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {{"self", Kind::Tensor}, {"api_version", Kind::OptStr, true, true}};
+  static const Spec spec{"__array_namespace__", "__array_namespace__(Tensor self, *, str? api_version=None)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<2> a;
+    parse(spec, a, self, args, n, kw);
+    Owned f = import_attr("tensorplay.array_api", "_namespace");
+    return PyObject_CallFunctionObjArgs(f.get(), self, a.has(1) ? a[1] : Py_None, nullptr);
+  });
+}
+PyObject* to_device_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  static constexpr Param params[] = {
+      {"self", Kind::Tensor}, {"device", Kind::Device}, {"stream", Kind::Any, true, true}};
+  static const Spec spec{"to_device", "to_device(Tensor self, device, *, stream=None)", params};
+  return guarded([&]() -> PyObject* {
+    Slots<3> a;
+    parse(spec, a, self, args, n, kw);
+    to_device(spec, 1, a[1]);
+    if (a.given(2)) value_error("to_device: a cpu tensor has no stream; pass stream=None");
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static constexpr Param params[] = {{"cls", Kind::Any}, {"data", Kind::Tensor}, {"requires_grad", Kind::Bool, true}};
   static const Spec spec{"_make_subclass", "_make_subclass(type cls, Tensor data, bool requires_grad=False)", params};
@@ -178,6 +229,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject
     if (!PyType_Check(a[0]) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(a[0]), &TensorType))
       type_error("_make_subclass: cls must be a subclass of Tensor");
     const TensorArg data = to_tensor(spec, a, 1);
+    need_values(data.ref(), "_make_subclass");
     TensorRef t = TensorImpl::make(data.ref()->storage());
     if (to_bool(spec, a, 2, false)) set_requires_grad_flag(t, true);
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(a[0]), std::move(t));
@@ -187,11 +239,8 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&]() -> PyObject* {
     if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &TensorType))
       type_error("as_subclass: the argument must be a subclass of Tensor");
-    // A view of itself keeps the history.
-    const TensorRef& t = tensor_of(self);
-    TensorRef alias = ops::expand(t, t->sizes());
-    if (alias == t || alias->host_object) alias = TensorImpl::make(t->storage());
-    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), std::move(alias));
+    need_values(tensor_of(self), "as_subclass");
+    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), alias_of(tensor_of(self)));
   });
 }
 
@@ -208,7 +257,7 @@ void iterator_dealloc(PyObject* o) {
 PyObject* iterator_next(PyObject* o) {
   Iterator* it = reinterpret_cast<Iterator*>(o);
   if (it->at >= it->n) return nullptr;
-  return guarded([&] { return wrap(ops::select(tensor_of(it->tensor), 0, it->at++)); });
+  return guarded([&] { return kept(wrap(ops::select(tensor_of(it->tensor), 0, it->at++)), it->tensor); });
 }
 PyTypeObject* iterator_type() {
   static PyTypeObject type = {};
@@ -227,6 +276,7 @@ PyTypeObject* iterator_type() {
 }  // namespace
 
 PyObject* item_of(const TensorRef& t, const char* op) {
+  need_values(t, op);
   const Storage& s = t->storage();
   if (s.numel() != 1)
     runtime_error(op, ": a tensor with ", s.numel(),
@@ -264,6 +314,7 @@ int tensor_contains(PyObject* self, PyObject* value) {
     Owned equal(PyObject_RichCompare(self, value, Py_EQ));
     if (!equal) host_error();
     if (!is_tensor(equal.get())) return PyObject_IsTrue(equal.get());
+    need_values(tensor_of(equal.get()), "bool");
     const Storage& s = tensor_of(equal.get())->storage();
     for (std::int64_t i = 0; i < s.numel(); ++i)
       if (read_element(s, i).to_bool()) return 1;
@@ -296,6 +347,7 @@ PyObject* tensor_index(PyObject* self) {
 int tensor_bool(PyObject* self) {
   return guarded_int([&]() -> int {
     const TensorRef& t = tensor_of(self);
+    need_values(t, "bool");
     if (t->numel() == 0) runtime_error("bool: the truth of an empty tensor is ambiguous; compare numel() with 0");
     if (t->numel() > 1)
       runtime_error("bool: the truth of a tensor with more than one value is ambiguous; use any() or all()");
@@ -362,6 +414,10 @@ PyMethodDef tensor_methods[] = {
     {"__reduce_ex__", reduce_ex, METH_O, nullptr},
     {"__deepcopy__", deepcopy, METH_O, nullptr},
     {"__copy__", shallow_copy, METH_NOARGS, nullptr},
+    {"__array_namespace__", fast(array_namespace), METH_FASTCALL | METH_KEYWORDS,
+     "__array_namespace__($self, /, *, api_version=None)\n--\n\nThe module tensorplay.array_api."},
+    {"to_device", fast(to_device_method), METH_FASTCALL | METH_KEYWORDS,
+     "to_device($self, device, /, *, stream=None)\n--\n\nThe tensor itself: there is one device."},
     {"_make_subclass", fast(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      "_make_subclass(cls, data, requires_grad=False)\n--\n\nA tensor of a subclass over the memory of `data`."},
     {"resize_", fast(resize_method), METH_FASTCALL | METH_KEYWORDS,

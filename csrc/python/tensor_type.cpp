@@ -1,7 +1,9 @@
 // The Tensor type: life of its objects, identity with the impl, slots. Knows no op by name.
 #include "python/creation.h"
+#include "python/ops_used.h"
 
 #include <cstring>
+#include <utility>
 
 namespace tp::python {
 
@@ -142,6 +144,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (!first) {
       t = TensorImpl::make(empty(Shape{0}, default_float()));
     } else if (is_tensor(first)) {
+      need_values(tensor_of(first), "Tensor");
       t = TensorImpl::make(tensor_of(first)->storage());
     } else if (PyLong_Check(first)) {
       Shape sizes;
@@ -156,6 +159,42 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     return new_tensor_object(type, std::move(t));
   });
+}
+
+// ---- subclasses ------------------------------------------------------------------------------------------------------
+// A class whose operations give plain tensors says `_keeps_class = False`, as parameters of a module do.
+bool keeps_class(PyTypeObject* type) {
+  static PyObject* name = PyUnicode_InternFromString("_keeps_class");
+  PyObject* word = _PyType_Lookup(type, name);
+  return type != &TensorType && word != Py_False;
+}
+
+// The class of a result: the most derived one among the operands.
+PyTypeObject* class_among(PyTypeObject* found, PyObject* o) {
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+      found = class_among(found, PySequence_Fast_GET_ITEM(o, i));
+    return found;
+  }
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == &TensorType || !is_tensor(o) || !keeps_class(type)) return found;
+  if (!found || PyType_IsSubtype(type, found)) return type;
+  if (PyType_IsSubtype(found, type)) return found;
+  type_error("operands are of the unrelated classes ", found->tp_name, " and ", type->tp_name,
+             "; convert one with as_subclass()");
+}
+
+// Takes a reference to a tensor, returns one to it as an instance of `type`: itself where nobody else has seen it.
+Owned in_class(PyTypeObject* type, Owned given) {
+  PyObject* o = given.get();
+  if (!is_tensor(o) || PyType_IsSubtype(Py_TYPE(o), type)) return given;
+  TensorObject* t = as_tensor(o);
+  if (Py_TYPE(o) == &TensorType && Py_REFCNT(o) == 1 && !t->dict && !t->weak) {
+    TensorRef impl = std::move(t->ref);
+    impl->host_object = nullptr;
+    return Owned(new_tensor_object(type, std::move(impl)));
+  }
+  return Owned(new_tensor_object(type, alias_of(t->ref)));
 }
 
 Py_hash_t tensor_hash(PyObject* self) { return _Py_HashPointer(self); }
@@ -265,8 +304,35 @@ PyObject* new_tensor_object(PyTypeObject* type, TensorRef t) {
   TensorObject* o = as_tensor(self);
   new (&o->ref) TensorRef(std::move(t));
   o->ref->host_object = o;
-  o->ref->set_python_subclass(true);
+  subclasses_exist = subclasses_exist || keeps_class(type);
   return self;
+}
+
+bool subclasses_exist = false;
+
+TensorRef alias_of(const TensorRef& t) {
+  TensorRef alias = ops::expand(t, t->sizes());  // a view of itself keeps the history
+  if (alias == t || alias->host_object) alias = TensorImpl::make(t->storage());
+  return alias;
+}
+
+PyObject* keep_subclass(PyObject* result, PyObject* const* given, std::size_t n) {
+  Owned out(result);
+  if (!result) return nullptr;
+  PyTypeObject* type = nullptr;
+  for (std::size_t i = 0; i < n; ++i)
+    if (given[i]) type = class_among(type, given[i]);
+  if (!type) return out.release();
+  if (!PyTuple_Check(result)) return in_class(type, std::move(out)).release();
+  // A tuple of results, named or not, that nobody has seen yet.
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
+    PyObject** item = &PyTuple_GET_ITEM(result, i);
+    Owned taken(std::exchange(*item, nullptr));
+    *item = Owned::share(Py_None).release();
+    Owned made = in_class(type, std::move(taken));
+    Owned none(std::exchange(*item, made.release()));
+  }
+  return out.release();
 }
 
 void set_tensor_attribute(const char* name, PyObject* value) {

@@ -7,6 +7,8 @@ namespace tp::python {
 
 /// A new object of `type` (Tensor or a subclass) for `t`, which must have none.
 PyObject* new_tensor_object(PyTypeObject* type, TensorRef t);
+/// A view of all of `t` that no object stands for yet.
+TensorRef alias_of(const TensorRef& t);
 /// Lets the cycle collector see a tensor that gained a history, hooks or attributes.
 inline void ensure_tracked(PyObject* o) {
   if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);

@@ -2,7 +2,7 @@
 """Functions of tensorplay that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -21,9 +21,22 @@ class _cummin_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _frexp_0_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
+class _histogram_0_result(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
 class _kthvalue_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _lu_unpack_0_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 class _max_1_result(NamedTuple):
     values: Tensor
@@ -53,30 +66,62 @@ class _std_mean_0_result(NamedTuple):
     std: Tensor
     mean: Tensor
 
+class _std_mean_1_result(NamedTuple):
+    std: Tensor
+    mean: Tensor
+
+class _std_mean_2_result(NamedTuple):
+    std: Tensor
+    mean: Tensor
+
 class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _triangular_solve_0_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
 class _var_mean_0_result(NamedTuple):
+    var: Tensor
+    mean: Tensor
+
+class _var_mean_1_result(NamedTuple):
+    var: Tensor
+    mean: Tensor
+
+class _var_mean_2_result(NamedTuple):
     var: Tensor
     mean: Tensor
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value of each element; the modulus of a complex one."""
 
+def abs_(input: Tensor) -> Tensor:
+    """Absolute value of each element; the modulus of a complex one."""
+
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value of each element; the modulus of a complex one."""
+
+def absolute_(input: Tensor) -> Tensor:
     """Absolute value of each element; the modulus of a complex one."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
 
+def acos_(input: Tensor) -> Tensor:
+    """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
+
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine; nan below 1."""
+
+def acosh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic cosine; nan below 1."""
 
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum of input and alpha times other."""
 
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum over a batch of matrix products scaled by alpha, plus input scaled by beta."""
 
 def addcdiv(input: Tensor | Number, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -85,48 +130,72 @@ def addcdiv(input: Tensor | Number, tensor1: Tensor | Number, tensor2: Tensor | 
 def addcmul(input: Tensor | Number, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """Input plus value times the product of tensor1 and tensor2, computed without a temporary."""
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
 
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors scaled by alpha, plus input scaled by beta."""
 
-def all(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+def adjoint(input: Tensor) -> Tensor:
+    """Conjugate of each element with the last two dimensions exchanged; the same as Tensor.mH."""
+
+def all(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element along dim is nonzero; true for no elements."""
 
-def amax(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
+
+def amax(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Largest element along dim, nan if one is there; tied elements share the gradient evenly."""
 
-def amin(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+def amin(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Smallest element along dim; a nan wins, and ties divide the gradient among themselves."""
 
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> _aminmax_0_result:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Sequence[Tensor] | None = None) -> _aminmax_0_result:
     """Smallest and largest element along dim, of all without one."""
 
-def any(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle of complex numbers in radians, in (-pi, pi]; of real ones 0, or pi where they are..."""
+
+def any(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element along dim is nonzero; false for no elements."""
 
 @overload
-def arange(end: Number, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def arange(end: Number, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers from start up to but not including end, step apart; int64 when all arguments are..."""
 
 @overload
-def arange(start: Number, end: Number, step: Number = 1, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def arange(start: Number, end: Number, step: Number = 1, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers from start up to but not including end, step apart; int64 when all arguments are..."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
 
+def arccos_(input: Tensor) -> Tensor:
+    """Inverse cosine in radians, in [0, pi]; nan outside [-1, 1]."""
+
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine; nan below 1."""
+
+def arccosh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic cosine; nan below 1."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
 
+def arcsin_(input: Tensor) -> Tensor:
+    """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
+
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine of each element."""
+
+def arcsinh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic sine of each element."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -135,7 +204,13 @@ def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def arctan2(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians of the point (other, input), in [-pi, pi]."""
 
+def arctan_(input: Tensor) -> Tensor:
+    """Inverse tangent in radians, in (-pi/2, pi/2)."""
+
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
+
+def arctanh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
@@ -147,7 +222,13 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Positions that would sort the elements along dim."""
 
+def argwhere(input: Tensor) -> Tensor:
+    """Indices of the nonzero elements, one row each; the same as nonzero."""
+
 def as_strided(input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
+    """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
+
+def as_strided_(input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
     """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
@@ -156,7 +237,13 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int] | int, st
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
 
+def asin_(input: Tensor) -> Tensor:
+    """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
+
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine of each element."""
+
+def asinh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic sine of each element."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -165,7 +252,13 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atan2(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians of the point (other, input), in [-pi, pi]."""
 
+def atan_(input: Tensor) -> Tensor:
+    """Inverse tangent in radians, in (-pi/2, pi/2)."""
+
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
+
+def atanh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
 
 def atleast_1d(input: Tensor) -> Tensor:
@@ -177,7 +270,7 @@ def atleast_2d(input: Tensor) -> Tensor:
 def atleast_3d(input: Tensor) -> Tensor:
     """Input with at least three dimensions, a matrix as one plane."""
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
 
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -185,6 +278,9 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: dtype |
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones and zeros, each a one with the probability its element states."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The form x W y for each matrix of weight, plus bias, over the last dimensions of two inputs."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each whole number occurs, or the sum of the weights where it does."""
@@ -210,16 +306,25 @@ def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor |
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Blackman window, 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
 
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+    """Matrix with the given ones along its diagonal and zeros elsewhere; vectors are rows."""
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products of matrices in a batch, [b, m, k] times [b, k, n]."""
+
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of the tensors in the size they broadcast to together; they are given one by one..."""
 
 def broadcast_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
 
-def bucketize(input: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
+def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None) -> Tensor:
     """Number of the interval between sorted boundaries that each value falls into."""
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+    """Every choice of one element of each vector, a row each; a single vector as it is."""
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dimension; the other sizes must agree."""
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
@@ -228,13 +333,25 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Smallest whole number not below each element; its derivative is 0."""
 
+def ceil_(input: Tensor) -> Tensor:
+    """Smallest whole number not below each element; its derivative is 0."""
+
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups interleaved."""
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Triangular factor of a positive definite matrix, under its older name."""
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """Inverse of a matrix from its Cholesky factor."""
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """Solution of A X = B from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many equal pieces along dim; the last may be smaller."""
 
-def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input limited to the interval from min to max; either end may be left open."""
 
 def clamp_max(input: Tensor | Number, max: Tensor | Number) -> Tensor:
@@ -243,19 +360,25 @@ def clamp_max(input: Tensor | Number, max: Tensor | Number) -> Tensor:
 def clamp_min(input: Tensor | Number, min: Tensor | Number) -> Tensor:
     """Input where it is at least min, else min; at equality the gradient is input's."""
 
-def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input limited to the interval from min to max; either end may be left open."""
 
 def clone(input: Tensor) -> Tensor:
     """Copy in memory of its own, with history."""
 
-def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Vectors as the columns of a matrix, matrices side by side."""
 
-def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of r elements of a vector in their order, a row each, with or without..."""
+
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of the given real and imaginary parts."""
+
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dimension; the other sizes must agree."""
 
-def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def concatenate(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dimension; the other sizes must agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -309,7 +432,13 @@ def corrcoef(input: Tensor) -> Tensor:
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine of each element, which is in radians."""
 
+def cos_(input: Tensor) -> Tensor:
+    """Cosine of each element, which is in radians."""
+
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic cosine of each element."""
+
+def cosh_(input: Tensor) -> Tensor:
     """Hyperbolic cosine of each element."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
@@ -318,22 +447,34 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
 def count_nonzero(input: Tensor, dim: Sequence[int] | int = []) -> Tensor:
     """Number of nonzero elements along dim."""
 
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
-    """Covariances of variables, one a row, with n - correction in the denominator."""
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """Covariances of variables, one a row, with n - correction in the denominator; fweights..."""
 
-def cummax(input: Tensor, dim: int) -> _cummax_0_result:
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Vector product along dim, the first dimension of size 3 where none is given."""
+
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor:
+    """Negative logarithm of the probability of label sequences, summed over all alignments..."""
+
+def cummax(input: Tensor, dim: int, *, out: Sequence[Tensor] | None = None) -> _cummax_0_result:
     """Largest element so far along dim and its position."""
 
-def cummin(input: Tensor, dim: int) -> _cummin_0_result:
+def cummin(input: Tensor, dim: int, *, out: Sequence[Tensor] | None = None) -> _cummin_0_result:
     """Smallest element so far along dim, and where it stands."""
 
-def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Product of the elements up to and including each one along dim."""
 
-def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Sum of the elements up to and including each one along dim."""
 
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
+    """Integrals along dim up to each point by the trapezoidal rule, one fewer than points."""
+
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in degrees brought to radians."""
+
+def deg2rad_(input: Tensor) -> Tensor:
     """Angles in degrees brought to radians."""
 
 def det(A: Tensor) -> Tensor:
@@ -342,7 +483,7 @@ def det(A: Tensor) -> Tensor:
 def detach(input: Tensor) -> Tensor:
     """The same memory without history or tangent; it still shares the version counter."""
 
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Square matrix with a vector as its diagonal, or the diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -357,10 +498,13 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Copy of input with src in place of a diagonal."""
 
-def diff(input: Tensor, *, dim: int = -1) -> Tensor:
-    """Differences of neighbours along dim."""
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Differences of neighbours along dim, n times over, after prepend and append were joined..."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
+
+def digamma_(input: Tensor) -> Tensor:
     """Logarithmic derivative of the gamma function."""
 
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
@@ -372,16 +516,27 @@ def div(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = 
 def divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Quotient of input and other; integers divide as floats."""
 
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors' elements, neither conjugated."""
 
-def dstack(tensors: Sequence[Tensor]) -> Tensor:
+@overload
+def dsplit(input: Tensor, sections: int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the third dimension."""
+
+@overload
+def dsplit(input: Tensor, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the third dimension."""
+
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the third dimension."""
 
-def empty(size: Sequence[int] | int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
+    """Products of tensors summed by an equation that names their dimensions, as..."""
+
+def empty(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor whose contents are whatever the memory held."""
 
-def empty_like(input: Tensor, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of input's sizes and dtype with whatever the memory held."""
 
 def eq(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -390,10 +545,19 @@ def eq(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = N
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
 
+def erf_(input: Tensor) -> Tensor:
+    """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
+
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complementary error function 1 - erf, without cancellation in the right tail."""
 
+def erfc_(input: Tensor) -> Tensor:
+    """Complementary error function 1 - erf, without cancellation in the right tail."""
+
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the error function on (-1, 1)."""
+
+def erfinv_(input: Tensor) -> Tensor:
     """Inverse of the error function on (-1, 1)."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -401,6 +565,12 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Two to the power of each element."""
+
+def exp2_(input: Tensor) -> Tensor:
+    """Two to the power of each element."""
+
+def exp_(input: Tensor) -> Tensor:
+    """Exponential of each element."""
 
 def expand(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
@@ -411,10 +581,25 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Exponential minus one, exact for small elements."""
 
-def eye(n: int, m: int | None = None, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def expm1_(input: Tensor) -> Tensor:
+    """Exponential minus one, exact for small elements."""
+
+def eye(n: int, m: int | None = None, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Matrix with ones on the diagonal and zeros elsewhere."""
 
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Alpha dropout of whole channels."""
+
+def fill(input: Tensor, value: Tensor) -> Tensor:
+    """Every element set to one value; fill_ does it in place."""
+
+def fill_(input: Tensor, value: Tensor) -> Tensor:
+    """Every element set to one value; fill_ does it in place."""
+
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Each element with its fractional part dropped; its derivative is 0."""
+
+def fix_(input: Tensor) -> Tensor:
     """Each element with its fractional part dropped; its derivative is 0."""
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -429,7 +614,18 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Rows in reversed order."""
 
+@overload
+def float_power(input: Tensor, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Power in float64, or complex128 where an operand is complex."""
+
+@overload
+def float_power(input: Number, exponent: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Power in float64, or complex128 where an operand is complex."""
+
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Largest whole number not above each element; its derivative is 0."""
+
+def floor_(input: Tensor) -> Tensor:
     """Largest whole number not above each element; its derivative is 0."""
 
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -447,26 +643,50 @@ def fmod(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None =
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Fractional part of each element, with the element's sign."""
 
-def full(size: Sequence[int] | int, fill_value: Number, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def frac_(input: Tensor) -> Tensor:
+    """Fractional part of each element, with the element's sign."""
+
+def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> _frexp_0_result:
+    """Mantissa of magnitude in [0.5, 1) and the power of two it is scaled by, int32; 0,..."""
+
+def full(size: Sequence[int] | int, fill_value: Number, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of the given size filled with one value, whose kind sets the dtype."""
 
 def full_like(input: Tensor, fill_value: Number, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of input's sizes and dtype filled with one value."""
 
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements picked along dim by an index tensor of the result's sizes; repeated picks add..."""
 
 def gcd(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Greatest common divisor of each pair of whole numbers."""
 
+def gcd_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Greatest common divisor of each pair of whole numbers."""
+
 def ge(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at least other."""
+
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Matrix of all products of the elements of two vectors."""
+
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Sequence[int] | int | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension by central differences, exact for parabolas; spacing is a..."""
 
 def greater(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input exceeds other."""
 
 def greater_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at least other."""
+
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sample over two dimensions with numbers for the modes, in the order of their names."""
+
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sample over three dimensions with numbers for the modes, in the order of their names."""
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
+    """Channels in groups, each group of each sample centred and scaled by its own mean and..."""
 
 def gt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input exceeds other."""
@@ -480,7 +700,21 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: dtype | Non
 def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Unit step, 0 below zero, 1 above and the element of values at zero."""
 
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
+    """How many elements lie in each of so many equal intervals from min to max, by default..."""
+
+def histogram(input: Tensor, bins: Tensor | Number, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False, out: Sequence[Tensor] | None = None) -> _histogram_0_result:
+    """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
+
+@overload
+def hsplit(input: Tensor, sections: int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the second dimension; of the..."""
+
+@overload
+def hsplit(input: Tensor, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the second dimension; of the..."""
+
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one."""
 
 def hypot(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -488,6 +722,15 @@ def hypot(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None 
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the first kind of order 0."""
+
+def i0_(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 0."""
+
+def igamma(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised lower incomplete gamma function of order input at other."""
+
+def igammac(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
 
 def imag(input: Tensor) -> Tensor:
     """View of the imaginary parts of complex numbers."""
@@ -507,10 +750,16 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Input with values written, or added, at the places advanced indexing picks. Without..."""
 
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """Input with values written, or added, at the places advanced indexing picks. Without..."""
+
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True, out: Tensor | None = None) -> Tensor:
+    """Slices of source combined, by prod, mean, amax or amin, with the slices of input that..."""
+
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Slices of one dimension in the order of a vector of indices."""
 
-def inner(input: Tensor, other: Tensor) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dimension of both."""
 
 def isclose(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -519,37 +768,64 @@ def isclose(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05,
 def isfinite(input: Tensor) -> Tensor:
     """Whether each element is neither infinite nor nan."""
 
+@overload
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None) -> Tensor:
+    """Whether each element is one of the test elements; nan equals nothing."""
+
+@overload
+def isin(elements: Number, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None) -> Tensor:
+    """Whether each element is one of the test elements; nan equals nothing."""
+
+@overload
+def isin(elements: Tensor, test_elements: Number, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None) -> Tensor:
+    """Whether each element is one of the test elements; nan equals nothing."""
+
 def isinf(input: Tensor) -> Tensor:
     """Whether each element is positive or negative infinity."""
 
 def isnan(input: Tensor) -> Tensor:
     """Whether each element is not a number."""
 
-def isneginf(input: Tensor) -> Tensor:
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is negative infinity."""
 
-def isposinf(input: Tensor) -> Tensor:
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is positive infinity."""
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether each element has no imaginary part; real numbers, nan among them, have none."""
+
+def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
+    """Signal whose short-time spectra are given, by least squares where the windows overlap;..."""
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Kaiser window, by the modified Bessel function I0; beta trades width for ripple."""
 
-def kron(input: Tensor, other: Tensor) -> Tensor:
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product, a copy of other scaled by each element of input."""
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> _kthvalue_0_result:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _kthvalue_0_result:
     """The k-th smallest element along dim, counted from 1, and its position."""
 
+def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
+    """The last dimensions centred and scaled to unit variance, then times weight plus bias."""
+
 def lcm(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Least common multiple of each pair of whole numbers."""
+
+def lcm_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Least common multiple of each pair of whole numbers."""
 
 def ldexp(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input times two to the power of other."""
 
+def ldexp_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Input times two to the power of other."""
+
 def le(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is at most other."""
 
-def lerp(input: Tensor | Number, end: Tensor | Number, weight: Tensor | Number) -> Tensor:
+def lerp(input: Tensor | Number, end: Tensor | Number, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Point at weight on the way from input to end."""
 
 def less(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -561,7 +837,10 @@ def less_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the magnitude of the gamma function."""
 
-def linspace(start: Number, end: Number, steps: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def lgamma_(input: Tensor) -> Tensor:
+    """Logarithm of the magnitude of the gamma function."""
+
+def linspace(start: Number, end: Number, steps: int, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Evenly spaced numbers from start to end, both included."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -570,11 +849,23 @@ def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 10."""
 
+def log10_(input: Tensor) -> Tensor:
+    """Logarithm to base 10."""
+
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Natural logarithm of one plus each element, exact for small elements."""
+
+def log1p_(input: Tensor) -> Tensor:
     """Natural logarithm of one plus each element, exact for small elements."""
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2."""
+
+def log2_(input: Tensor) -> Tensor:
+    """Logarithm to base 2."""
+
+def log_(input: Tensor) -> Tensor:
+    """Natural logarithm; -inf at 0, nan below."""
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Logarithm of the softmax along dim, without overflow."""
@@ -585,11 +876,11 @@ def logaddexp(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | N
 def logaddexp2(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2 of the sum of two powers of 2."""
 
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials up to and including each element, without overflow."""
 
 def logdet(A: Tensor) -> Tensor:
-    """Logarithm of the determinant, nan where that is negative."""
+    """Logarithm of the determinant; of real matrices nan where that is negative."""
 
 def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero."""
@@ -606,69 +897,90 @@ def logical_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor |
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
 
-def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def logit_(input: Tensor, eps: float | None = None) -> Tensor:
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+
+def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Powers of base with evenly spaced exponents from start to end."""
 
-def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""
 
 def lt(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input lies below other."""
 
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Solution of a system from the factors of its matrix, the right-hand side first."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _lu_unpack_0_result:
+    """Permutation and triangular factors from what lu_factor gives; those not asked for are empty."""
+
 def masked_fill(input: Tensor | Number, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
     """Input with value wherever the mask is true."""
 
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Input with the elements of source, in order, at the true places of a mask; source needs..."""
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Vector of the elements where the mask is true, both broadcast together."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
 
+def matrix_exp(input: Tensor) -> Tensor:
+    """Exponential of square matrices, the sum of A^k / k!."""
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Square matrices multiplied with themselves n times, or their inverses for negative n."""
+
 @overload
-def max(input: Tensor) -> Tensor:
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Largest element of all, along one dimension with its position, or of two tensors; the..."""
 
 @overload
-def max(input: Tensor, dim: int, keepdim: bool = False) -> _max_1_result:
+def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _max_1_result:
     """Largest element of all, along one dimension with its position, or of two tensors; the..."""
 
 @overload
-def max(input: Tensor, other: Tensor) -> Tensor:
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Largest element of all, along one dimension with its position, or of two tensors; the..."""
 
 def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Larger of the two, nan if either is nan; a tie shares the gradient."""
 
-def mean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+def mean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Arithmetic mean along dim; nan for no elements."""
 
 @overload
-def median(input: Tensor) -> Tensor:
+def median(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
 
 @overload
-def median(input: Tensor, dim: int, keepdim: bool = False) -> _median_1_result:
+def median(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _median_1_result:
     """Middle element, the lower of two; of all, where ties share the gradient, or along a..."""
 
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Grids of the coordinates of vectors, one per vector, in the order of the vectors (ij,..."""
+
 @overload
-def min(input: Tensor) -> Tensor:
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Smallest element of all, or along one dimension together with its index, or elementwise..."""
 
 @overload
-def min(input: Tensor, dim: int, keepdim: bool = False) -> _min_1_result:
+def min(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _min_1_result:
     """Smallest element of all, or along one dimension together with its index, or elementwise..."""
 
 @overload
-def min(input: Tensor, other: Tensor) -> Tensor:
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Smallest element of all, or along one dimension together with its index, or elementwise..."""
 
 def minimum(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Smaller of the two, nan if either is nan; equal elements take half of the gradient each."""
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, without broadcasting."""
 
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> _mode_0_result:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _mode_0_result:
     """Most frequent element along dim, the smallest of several, and a position it stands at."""
 
 def moveaxis(input: Tensor, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
@@ -677,26 +989,35 @@ def moveaxis(input: Tensor, source: Sequence[int] | int, destination: Sequence[i
 def movedim(input: Tensor, source: Sequence[int] | int, destination: Sequence[int] | int) -> Tensor:
     """View with the source dimensions at the destination places, the others in their order."""
 
-def msort(input: Tensor) -> Tensor:
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements in order along the first dimension."""
 
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Product of the two, element by element."""
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Indices drawn in proportion to the weights of each row."""
 
 def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Product of the two, element by element."""
 
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector."""
 
-def nanmean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p."""
+
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
+
+def nanmean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Mean along dim of the elements that are not nan."""
 
-def nanmedian(input: Tensor) -> Tensor:
+def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Middle of all elements that are not nan."""
+
+def nanquantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Quantiles of the elements that are not nan; nan where there are none."""
 
 def nansum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Sum along dim of the elements that are not nan."""
@@ -710,29 +1031,41 @@ def ne(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = N
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element with the opposite sign."""
 
+def neg_(input: Tensor) -> Tensor:
+    """Each element with the opposite sign."""
+
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Each element with the opposite sign."""
+
+def negative_(input: Tensor) -> Tensor:
     """Each element with the opposite sign."""
 
 def nextafter(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Next number the type can hold from input towards other."""
 
-def nonzero(input: Tensor) -> Tensor:
+def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Indices of the nonzero elements, one row each."""
+
+def norm(input: Tensor, p: Any = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
 
 def not_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the two differ, element by element."""
 
-def ones(size: Sequence[int] | int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def ones(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of the given size filled with 1."""
 
-def ones_like(input: Tensor, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of ones in input's sizes and dtype."""
 
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix of all products of the elements of two vectors."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """Norm of order p of the differences along the last dimension, each shifted by eps."""
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances of order p between every two rows of a matrix, the pairs in their order."""
 
 def permute(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
@@ -740,14 +1073,17 @@ def permute(input: Tensor, dims: Sequence[int] | int) -> Tensor:
 def permute_dims(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """View with the dimensions in another order."""
 
-def pinv(A: Tensor) -> Tensor:
-    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Pseudoinverse of matrices, under its older name."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle."""
+
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of the given moduli and angles."""
 
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of the digamma function."""
@@ -761,31 +1097,51 @@ def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Product of the elements along dim, 1 for none."""
 
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Input with the elements of source written, or added, at places counted in row-major order."""
+
+def quantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
+
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in radians brought to degrees."""
+
+def rad2deg_(input: Tensor) -> Tensor:
     """Angles in radians brought to degrees."""
 
 def rand(size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform on [0, 1)."""
 
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers in the sizes and dtype of input."""
 
 @overload
-def randint(high: int, size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def randint(high: int, size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [low, high), int64 unless asked otherwise."""
 
 @overload
-def randint(low: int, high: int, size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def randint(low: int, high: int, size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [low, high), int64 unless asked otherwise."""
 
-def randn(size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+@overload
+def randint_like(input: Tensor, high: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [low, high) in the sizes and dtype of input."""
+
+@overload
+def randint_like(input: Tensor, low: int, high: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [low, high) in the sizes and dtype of input."""
+
+def randn(size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers of the standard normal distribution."""
 
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers in the sizes and dtype of input."""
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """A random order of the numbers 0 to n - 1."""
+
+def ravel(input: Tensor) -> Tensor:
+    """The elements as a vector, as a view where the strides allow."""
 
 def real(input: Tensor) -> Tensor:
     """View of the real parts; a real input is returned as it is."""
@@ -793,20 +1149,40 @@ def real(input: Tensor) -> Tensor:
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over each element."""
 
-def relu(input: Tensor) -> Tensor:
+def reciprocal_(input: Tensor) -> Tensor:
+    """One over each element."""
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The element where it is positive, zero elsewhere."""
+
+def relu_(input: Tensor) -> Tensor:
     """The element where it is positive, zero elsewhere."""
 
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Remainder of the division that floors, with the sign of other."""
 
+def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
+    """Slices along dim whose norm of order p is larger than maxnorm scaled down to it."""
+
 def repeat(input: Tensor, repeats: Sequence[int] | int) -> Tensor:
     """Copies of input side by side, so many along each dimension."""
+
+@overload
+def repeat_interleave(input: Tensor, repeats: Tensor | Number, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
+
+@overload
+def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
 
 def reshape(input: Tensor, shape: Sequence[int] | int) -> Tensor:
     """The same elements under other sizes, as a view where the strides allow and a copy..."""
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Elements of input in the sizes of other."""
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """The last dimensions divided by their root mean square, then times weight."""
 
 def roll(input: Tensor, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
     """Elements shifted along dims, those pushed out coming back at the other end."""
@@ -817,10 +1193,19 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tens
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Nearest whole number, halves to the even one; its derivative is 0."""
 
-def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+def round_(input: Tensor) -> Tensor:
+    """Nearest whole number, halves to the even one; its derivative is 0."""
+
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
 
+def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
+    """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
+
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """One over the square root of each element."""
+
+def rsqrt_(input: Tensor) -> Tensor:
     """One over the square root of each element."""
 
 def rsub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -837,8 +1222,11 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Input with the elements of src added at the places index names along dim; index may be..."""
 
-def searchsorted(sorted_sequence: Tensor, input: Tensor, *, right: bool = False) -> Tensor:
-    """Places where values would go in a sorted last dimension, before equal elements or after..."""
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, out: Tensor | None = None) -> Tensor:
+    """Elements of src combined, by sum, prod, mean, amax or amin, at the places index names..."""
+
+def searchsorted(sorted_sequence: Tensor, input: Tensor | Number, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    """Places where values would go in a sorted last dimension, before equal elements or, with..."""
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View at one index of a dimension, which disappears."""
@@ -849,22 +1237,40 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
 
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def sgn_(input: Tensor) -> Tensor:
+    """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
+
+def sigmoid(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
+
+def sigmoid_(input: Tensor) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere."""
 
-def signbit(input: Tensor) -> Tensor:
+def sign_(input: Tensor) -> Tensor:
+    """The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere."""
+
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set, as it is for negative zero."""
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sine of each element, which is in radians."""
 
+def sin_(input: Tensor) -> Tensor:
+    """Sine of each element, which is in radians."""
+
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
 
+def sinc_(input: Tensor) -> Tensor:
+    """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
+
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic sine of each element."""
+
+def sinh_(input: Tensor) -> Tensor:
     """Hyperbolic sine of each element."""
 
 def slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
@@ -874,12 +1280,12 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     """Copy of input with src in place of a slice of dim."""
 
 def slogdet(A: Tensor) -> _slogdet_0_result:
-    """Sign of the determinant and the logarithm of its magnitude."""
+    """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
 
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> _sort_0_result:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, out: Sequence[Tensor] | None = None) -> _sort_0_result:
     """Elements in order along dim and where they were; nan counts as largest, ties keep their..."""
 
 @overload
@@ -896,29 +1302,47 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int] | int, dim: int =
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
 
+def sqrt_(input: Tensor) -> Tensor:
+    """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
+
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Each element times itself."""
+
+def square_(input: Tensor) -> Tensor:
     """Each element times itself."""
 
 def squeeze(input: Tensor, dim: Sequence[int] | int | None = None) -> Tensor:
     """View without the dimensions of size 1, or without the listed ones that are."""
 
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of equal sizes joined along a new dimension."""
 
 @overload
-def std(input: Tensor, unbiased: bool) -> Tensor:
+def std(input: Tensor, unbiased: bool, *, out: Tensor | None = None) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
 
 @overload
-def std(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+def std(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False, out: Tensor | None = None) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
 
 @overload
-def std(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
+def std(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Standard deviation along dim, the square root of the variance with n - correction in its..."""
 
-def std_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _std_mean_0_result:
+@overload
+def std_mean(input: Tensor, unbiased: bool) -> _std_mean_0_result:
     """Standard deviation along dim together with the mean."""
+
+@overload
+def std_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _std_mean_1_result:
+    """Standard deviation along dim together with the mean."""
+
+@overload
+def std_mean(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> _std_mean_2_result:
+    """Standard deviation along dim together with the mean."""
+
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None) -> Tensor:
+    """Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft /..."""
 
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Difference of input and alpha times other."""
@@ -941,13 +1365,19 @@ def t(input: Tensor) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened input at the given positions."""
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements picked along dim, input and indices broadcast in the others; what argsort's..."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tangent of each element, which is in radians."""
 
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def tan_(input: Tensor) -> Tensor:
+    """Tangent of each element, which is in radians."""
+
+def tanh(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent of each element."""
+
+def tanh_(input: Tensor) -> Tensor:
     """Hyperbolic tangent of each element."""
 
 @overload
@@ -958,10 +1388,13 @@ def tensor_split(input: Tensor, sections: int, dim: int = 0) -> tuple[Tensor, ..
 def tensor_split(input: Tensor, indices: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of so many nearly equal parts along dim, or of the parts between indices."""
 
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
+    """Sum of products over the last dims dimensions of a and the first of b, or over the pairs..."""
+
 def tile(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """Copies of input side by side; fewer numbers than dimensions count from the last."""
 
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _topk_0_result:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Sequence[Tensor] | None = None) -> _topk_0_result:
     """The k largest (or smallest) elements along dim and their positions."""
 
 def trace(input: Tensor) -> Tensor:
@@ -970,13 +1403,22 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """View with two dimensions exchanged."""
 
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
+    """Integral along dim by the trapezoidal rule, over points x or with the spacing dx, 1..."""
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
+    """Integral along dim by the trapezoidal rule, over points x or with the spacing dx, 1..."""
+
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_0_result:
+    """Solution of a triangular system together with a copy of its matrix; solve_triangular is..."""
+
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Lower triangle of the last two dimensions, zero above the given diagonal."""
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Rows and columns of the elements of a lower triangle."""
 
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Upper triangle of the last two dimensions, zero below the given diagonal."""
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -988,31 +1430,55 @@ def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor |
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element with its fractional part dropped; its derivative is 0."""
 
+def trunc_(input: Tensor) -> Tensor:
+    """Each element with its fractional part dropped; its derivative is 0."""
+
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at each index of a dimension, which disappears."""
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int] | int) -> Tensor:
     """One dimension split into several of the given sizes."""
 
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+    """Distinct elements, or slices of dim, in order; with return_inverse also where each is..."""
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+    """Elements, or slices of dim, with equal neighbours joined."""
+
+def unravel_index(indices: Tensor, shape: Sequence[int] | int) -> tuple[Tensor, ...]:
+    """Positions in each dimension of a tensor of the given sizes for places counted in..."""
+
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a new dimension of size 1."""
 
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Matrix of the powers of x, the highest first unless increasing."""
+
 @overload
-def var(input: Tensor, unbiased: bool) -> Tensor:
+def var(input: Tensor, unbiased: bool, *, out: Tensor | None = None) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
 @overload
-def var(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> Tensor:
+def var(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False, out: Tensor | None = None) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
 @overload
-def var(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
+def var(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Variance along dim with n - correction in the denominator; nan when that is 0."""
 
-def var_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _var_mean_0_result:
+@overload
+def var_mean(input: Tensor, unbiased: bool) -> _var_mean_0_result:
     """Variance along dim together with the mean."""
 
-def vdot(input: Tensor, other: Tensor) -> Tensor:
+@overload
+def var_mean(input: Tensor, dim: Sequence[int] | int | None = None, *, correction: Number = 1, keepdim: bool = False) -> _var_mean_1_result:
+    """Variance along dim together with the mean."""
+
+@overload
+def var_mean(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> _var_mean_2_result:
+    """Variance along dim together with the mean."""
+
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors' elements, the first conjugated."""
 
 def view(input: Tensor, shape: Sequence[int] | int) -> Tensor:
@@ -1027,7 +1493,15 @@ def view_as_complex(input: Tensor) -> Tensor:
 def view_as_real(input: Tensor) -> Tensor:
     """View of complex numbers as pairs of real and imaginary part in a new last dimension."""
 
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
+@overload
+def vsplit(input: Tensor, sections: int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the first dimension."""
+
+@overload
+def vsplit(input: Tensor, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+    """Views of equal parts, or of the parts between indices, of the first dimension."""
+
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
 
 def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1036,8 +1510,14 @@ def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Nu
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
 
-def zeros(size: Sequence[int] | int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
+
+def zero_(input: Tensor) -> Tensor:
+    """Zeros in place of every element."""
+
+def zeros(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of the given size filled with 0."""
 
-def zeros_like(input: Tensor, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of zeros in input's sizes and dtype."""

@@ -2,7 +2,7 @@
 """Functions of tensorplay.internal that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -21,18 +21,37 @@ class _adaptive_max_pool3d_with_indices_0_result(NamedTuple):
     out: Tensor
     indices: Tensor
 
+class _cholesky_ex_core_0_result(NamedTuple):
+    L: Tensor
+    info: Tensor
+
 class _cross_entropy_index_0_result(NamedTuple):
     out: Tensor
     logsumexp: Tensor
     total_weight: Tensor
 
-class _inv_ex_0_result(NamedTuple):
+class _inv_ex_core_0_result(NamedTuple):
     inverse: Tensor
     info: Tensor
+
+class _linalg_eig_0_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 class _linalg_eigh_0_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+class _linalg_lstsq_0_result(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+class _linalg_lu_0_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 class _linalg_qr_0_result(NamedTuple):
     Q: Tensor
@@ -42,6 +61,17 @@ class _linalg_svd_0_result(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+
+class _lstsq_core_0_result(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+class _lu_core_0_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
 
 class _max_dim_0_result(NamedTuple):
     values: Tensor
@@ -124,6 +154,16 @@ class _nll_loss_forward_0_result(NamedTuple):
     out: Tensor
     total_weight: Tensor
 
+class _unique_consecutive_flat_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
+class _unique_flat_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
 def adaptive_avg_pool1d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
     """Gradient of adaptive mean windows over 1 dimension."""
 
@@ -141,6 +181,15 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Sequence[int] |
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Sequence[int] | int) -> _adaptive_max_pool3d_with_indices_0_result:
     """Largest elements of adaptive windows over 3 dimensions with their positions."""
+
+def airy_ai_prime(input: Tensor) -> Tensor:
+    """Derivative of the Airy function Ai."""
+
+def angle_backward(grad: Tensor, input: Tensor) -> Tensor:
+    """Gradient of the angle of complex numbers."""
+
+def as_columns(input: Tensor, A: Tensor, B: Tensor) -> Tensor:
+    """Right-hand sides that are vectors as matrices of one column."""
 
 def as_strided_backward(grad: Tensor, input_size: Sequence[int] | int, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None) -> Tensor:
     """A strided view's gradient added into zeros of its contiguous base."""
@@ -175,11 +224,38 @@ def bce_logits_weighted(input: Tensor | Number, target: Tensor | Number, pos_wei
 def bce_probs(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Binary cross entropy of each probability against its target, logarithms held at -100."""
 
+def bernoulli_fill(input: Tensor, p: Tensor | Number = 0.5, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
+
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """The same values in another dtype; a complex value loses its imaginary part when cast to..."""
 
+def cauchy_fill(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Cauchy-distributed numbers around median of width sigma in place of the elements."""
+
+def chebyshev_t(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Chebyshev polynomials of the first kind, by degree and order."""
+
+def chebyshev_u(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Chebyshev polynomials of the second kind, by degree and order."""
+
+def chebyshev_v(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Chebyshev polynomials of the third kind, by degree and order."""
+
+def chebyshev_w(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Chebyshev polynomials of the fourth kind, by degree and order."""
+
+def checked_info(info: Tensor, check: bool, caller: str, what: str) -> Tensor:
+    """How far a factorisation came, or an error where the caller asked for one."""
+
+def checked_pivots(pivots: Tensor, info: Tensor, caller: str) -> Tensor:
+    """Exchanges of rows, or an error where info says that the matrix is singular."""
+
 def cholesky_backward(grad: Tensor, L: Tensor) -> Tensor:
     """Gradient of a Cholesky factor in its matrix."""
+
+def cholesky_ex_core(input: Tensor, upper: bool = False) -> _cholesky_ex_core_0_result:
+    """Lower triangular factor of a matrix taken as Hermitian, and how far the factorisation came."""
 
 def cholesky_lower(input: Tensor) -> Tensor:
     """Lower triangular factor of the symmetric part of a positive definite matrix."""
@@ -195,6 +271,12 @@ def col2im(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequenc
 
 def compact(input: Tensor) -> Tensor:
     """Copy with the elements in row-major order, made where the input's are not."""
+
+def cond_by_inverse(norm: Tensor, inverse: Tensor, info: Tensor, p: Number) -> Tensor:
+    """Product of two norms, inf where there is no inverse."""
+
+def cond_by_inverse_named(norm: Tensor, inverse: Tensor, info: Tensor, p: str) -> Tensor:
+    """Product of two norms with a name, inf where there is no inverse."""
 
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Convolution over any number of dimensions of space."""
@@ -216,6 +298,9 @@ def convolution_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int]
 
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """Values of src broadcast to input's sizes and cast to its dtype; copy_ writes them into..."""
+
+def cov_rows(input: Tensor, correction: int) -> Tensor:
+    """Covariances of variables, one a row, without weights."""
 
 def cross_entropy_curvature(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str, label_smoothing: float) -> Tensor:
     """Weight of the softmax in the gradient of the fused cross entropy."""
@@ -241,6 +326,9 @@ def det_cofactor(A: Tensor) -> Tensor:
 def diagonal_backward(grad: Tensor, size: Sequence[int] | int, offset: int, dim1: int, dim2: int) -> Tensor:
     """A diagonal laid into zeros of the given size."""
 
+def eig_backward(g_values: Tensor, g_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    """Gradient of an eigendecomposition in its general matrix."""
+
 def eigh_backward(g_values: Tensor, g_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
     """Gradient of an eigendecomposition in its symmetric matrix."""
 
@@ -259,9 +347,6 @@ def exclusive_prod(input: Tensor, dim: int) -> Tensor:
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentially distributed numbers of rate lambd in place of the elements."""
 
-def fill(input: Tensor, value: Tensor) -> Tensor:
-    """Every element set to one value; fill_ does it in place."""
-
 def fit_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Every dimension cut at its end or padded with zeros to the given size."""
 
@@ -271,8 +356,17 @@ def gelu_erf(input: Tensor) -> Tensor:
 def gelu_tanh(input: Tensor) -> Tensor:
     """The gelu activation with its tanh approximation."""
 
+def geometric_fill(input: Tensor, p: float, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Numbers of trials up to the first success of probability p in place of the elements."""
+
 def half_weight(input: Tensor, dim: int, n: int, inside: float) -> Tensor:
     """A half spectrum with the values that stand for two, all but frequency zero and n / 2,..."""
+
+def hermite_h(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Hermite polynomials of the physicists, by degree and order."""
+
+def hermite_he(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Hermite polynomials of probability theory, by degree and order."""
 
 def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tensor:
     """Squared difference up to delta, linear beyond it with the slope delta."""
@@ -280,8 +374,14 @@ def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tens
 def im2col(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""
 
-def inv_ex(A: Tensor) -> _inv_ex_0_result:
-    """Inverse of square matrices without an error where there is none; info counts where..."""
+def inv_ex_core(A: Tensor) -> _inv_ex_core_0_result:
+    """Inverses and how far elimination came."""
+
+def laguerre_l(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Laguerre polynomials, by degree and order."""
+
+def legendre_p(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in x of Legendre polynomials, by degree and order."""
 
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
@@ -292,14 +392,37 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Diagonals of the last two dimensions."""
 
+def linalg_eig(A: Tensor) -> _linalg_eig_0_result:
+    """Complex eigenvalues and eigenvectors of unit length of square matrices; where..."""
+
 def linalg_eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
     """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
+
+def linalg_eigvals(A: Tensor) -> Tensor:
+    """Complex eigenvalues of square matrices, in no particular order."""
 
 def linalg_eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
 
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq_0_result:
+    """Least-squares solution of A X = B of least norm, sums of squared residuals, rank and..."""
+
+def linalg_lu(A: Tensor, *, pivot: bool = True) -> _linalg_lu_0_result:
+    """Permutation, unit lower and upper triangular factor, A = P L U."""
+
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from..."""
+
+@overload
+def linalg_norm(A: Tensor, ord: Number | None = None, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements."""
+
+@overload
+def linalg_norm(A: Tensor, ord: str, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements."""
+
 def linalg_qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
-    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices..."""
+    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode..."""
 
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
@@ -307,17 +430,47 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def linalg_solve_backward(grad: Tensor, A: Tensor, out: Tensor, left: bool) -> Tensor:
     """Gradient of a linear system's solution in its matrix."""
 
+def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not..."""
+
 def linalg_svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
     """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
 
 def linalg_svdvals(A: Tensor) -> Tensor:
     """Singular values in descending order; equal ones share a finite gradient."""
 
+def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Matrix of the powers of x from 0 up to N, one a column."""
+
+def log_normal_fill(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Exponentials of normal numbers of the given mean and deviation in place of the elements."""
+
 def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of log_softmax from its result."""
 
 def logcumsumexp_backward(grad: Tensor, input: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative logarithm of sums."""
+
+def lstsq_adjoint(grad: Tensor, A: Tensor, B: Tensor, rcond: float | None) -> Tensor:
+    """Gradient of a least-squares solution in its right-hand side."""
+
+def lstsq_backward(grad: Tensor, A: Tensor, B: Tensor, x: Tensor, P: Tensor) -> Tensor:
+    """Gradient of a least-squares solution in its matrix."""
+
+def lstsq_core(A: Tensor, B: Tensor, rcond: float | None) -> _lstsq_core_0_result:
+    """Least-squares solution with all that the library says about it."""
+
+def lu_backward(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
+    """Gradient of triangular factors in their matrix."""
+
+def lu_core(A: Tensor, pivot: bool = True) -> _lu_core_0_result:
+    """Both triangular factors in one matrix, the exchanges of rows and how far elimination came."""
+
+def lu_permutation(pivots: Tensor, n: int, dtype: dtype) -> Tensor:
+    """The permutation matrix of exchanges of rows."""
+
+def lu_solve_backward(grad: Tensor, LU: Tensor, pivots: Tensor, out: Tensor, left: bool, adjoint: bool) -> Tensor:
+    """Gradient of a solution from factors in these."""
 
 def mH(input: Tensor) -> Tensor:
     """Conjugate transpose of the last two dimensions."""
@@ -333,6 +486,9 @@ def matmul_backward_input(grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
 
 def matmul_backward_other(grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
     """Gradient of a matrix product in its right operand."""
+
+def matrix_exp_backward(grad: Tensor, input: Tensor) -> Tensor:
+    """Gradient of a matrix exponential in its matrix."""
 
 def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> _max_dim_0_result:
     """Largest element along one dimension and its position; the gradient goes to that position."""
@@ -412,6 +568,12 @@ def pad_by_index(input: Tensor, pad: Sequence[int] | int, mode: str) -> Tensor:
 def pad_by_index_backward(grad: Tensor, size: Sequence[int] | int, pad: Sequence[int] | int, mode: str) -> Tensor:
     """Gradients of mirrored, repeated or wrapped elements added back to where they came from."""
 
+def pinv_backward(grad: Tensor, A: Tensor, P: Tensor) -> Tensor:
+    """Gradient of a pseudoinverse in its matrix."""
+
+def pinv_core(A: Tensor, atol: float | None, rtol: float | None, hermitian: bool) -> Tensor:
+    """Pseudoinverse of matrices of a rank that stays."""
+
 def plane_gather1d(input: Tensor, indices: Tensor) -> Tensor:
     """Elements of planes of 1 dimension at the given positions."""
 
@@ -439,11 +601,35 @@ def prod_others(input: Tensor, dim: int | None) -> Tensor:
 def qr_backward(g_Q: Tensor, g_R: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     """Gradient of an orthogonal-triangular factorisation in its matrix."""
 
+@overload
+def random_fill(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+@overload
+def random_fill(input: Tensor, to: int, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+@overload
+def random_fill(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+def rank_of(A: Tensor, atol: float, rtol: float, hermitian: bool) -> Tensor:
+    """Number of singular values above both bounds."""
+
 def reduce_loss(input: Tensor, reduction: str) -> Tensor:
     """A loss of each element brought to its mean or sum, or left alone."""
 
+def refused(A: Tensor, message: str) -> Tensor:
+    """An error with the given message, for the branches of a formula that have no meaning."""
+
 def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[int] | int) -> Tensor:
     """Gradients of all copies of a repeated tensor added up."""
+
+def scatter_reduce_value(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Values of scatter_reduce."""
+
+def searchsorted_in(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
+    """Places where values would go in a sorted last dimension."""
 
 def select_backward(grad: Tensor, size: Sequence[int] | int, dim: int, index: int) -> Tensor:
     """One row laid into zeros of the given size."""
@@ -453,6 +639,9 @@ def sgn_backward(grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 
 def slice_backward(grad: Tensor, size: Sequence[int] | int, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A slice laid into zeros of the given size."""
+
+def slogdet_backward(g_sign: Tensor, g_log: Tensor, A: Tensor, sign: Tensor) -> Tensor:
+    """Gradient of a determinant's phase and logarithm in its matrix."""
 
 def smooth_l1(input: Tensor | Number, target: Tensor | Number, beta: float) -> Tensor:
     """Absolute difference, rounded off by a parabola below beta."""
@@ -478,6 +667,9 @@ def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, V
 def tie_share(grad: Tensor, input: Tensor, out: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """A gradient shared evenly by the elements equal to a reduction's result."""
 
+def triangular_backward(grad: Tensor, A: Tensor, out: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
+    """Gradient of a triangular system's solution in its matrix."""
+
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of one dimension, every step elements, as a new last dimension."""
 
@@ -486,6 +678,30 @@ def unfold_backward(grad: Tensor, input_size: Sequence[int] | int, dimension: in
 
 def uniform(input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform on [low, high) in place of the elements."""
+
+def unique_consecutive_flat(input: Tensor) -> _unique_consecutive_flat_0_result:
+    """Elements with equal neighbours joined, where each element is among them, and how often."""
+
+def unique_flat(input: Tensor) -> _unique_flat_0_result:
+    """Distinct elements in order, where each element is among them, and how often."""
+
+def upsample_bicubic_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Gradient of interpolation by cubic convolution."""
+
+def upsample_bicubic_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Interpolation to a given size by cubic convolution."""
+
+def upsample_linear_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Gradient of interpolation by the linear rules."""
+
+def upsample_linear_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+    """Interpolation to a given size by the linear rules."""
+
+def upsample_nearest_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+    """Gradient of interpolation by the rule nearest."""
+
+def upsample_nearest_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+    """Interpolation to a given size by the rule nearest."""
 
 def var_backward(grad: Tensor, input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """Gradient of the variance, 2 (x - mean) / (n - correction) times the incoming one."""

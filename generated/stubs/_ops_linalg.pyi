@@ -2,16 +2,39 @@
 """Functions of tensorplay.linalg that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
+class _cholesky_ex_0_result(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+class _inv_ex_0_result(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+class _linalg_eig_0_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
 class _linalg_eigh_0_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+class _linalg_lstsq_0_result(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+class _linalg_lu_0_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 class _linalg_qr_0_result(NamedTuple):
     Q: Tensor
@@ -22,12 +45,36 @@ class _linalg_svd_0_result(NamedTuple):
     S: Tensor
     Vh: Tensor
 
+class _lu_factor_0_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+class _lu_factor_ex_0_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class _slogdet_0_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
+class _solve_ex_0_result(NamedTuple):
+    result: Tensor
+    info: Tensor
+
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> _cholesky_ex_0_result:
+    """Triangular factor without an error where the matrix is not positive definite; info..."""
+
+@overload
+def cond(A: Tensor, p: Number | None = None) -> Tensor:
+    """Condition number, the norm of a matrix times that of its inverse; inf for singular..."""
+
+@overload
+def cond(A: Tensor, p: str) -> Tensor:
+    """Condition number, the norm of a matrix times that of its inverse; inf for singular..."""
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Vector product along a dimension of size 3."""
@@ -38,8 +85,14 @@ def det(A: Tensor) -> Tensor:
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Diagonals of the last two dimensions."""
 
+def eig(A: Tensor) -> _linalg_eig_0_result:
+    """Complex eigenvalues and eigenvectors of unit length of square matrices; where..."""
+
 def eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
     """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
+
+def eigvals(A: Tensor) -> Tensor:
+    """Complex eigenvalues of square matrices, in no particular order."""
 
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
@@ -47,32 +100,100 @@ def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
 def inv(A: Tensor) -> Tensor:
     """Inverse of square matrices."""
 
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> _inv_ex_0_result:
+    """Inverse of square matrices without an error where there is none; info counts where..."""
+
 def inverse(A: Tensor) -> Tensor:
     """Inverse of square matrices."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq_0_result:
+    """Least-squares solution of A X = B of least norm, sums of squared residuals, rank and..."""
+
+def lu(A: Tensor, *, pivot: bool = True) -> _linalg_lu_0_result:
+    """Permutation, unit lower and upper triangular factor, A = P L U."""
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> _lu_factor_0_result:
+    """Triangular factors in one matrix and the exchanges of rows, as lu_solve takes them."""
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> _lu_factor_ex_0_result:
+    """Triangular factors in one matrix and the exchanges of rows, without an error for a..."""
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from..."""
+
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of the last two dimensions; leading dimensions broadcast."""
 
-def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[int] | int = [-2, -1], keepdim: bool = False) -> Tensor:
-    """Frobenius norm of matrices, or with ord nuc the sum of the singular values."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """Exponential of square matrices, the sum of A^k / k!."""
 
-def pinv(A: Tensor) -> Tensor:
-    """Pseudoinverse by singular values, those at rounding level taken as zero."""
+@overload
+def matrix_norm(A: Tensor, ord: Number, dim: Sequence[int] | int = [-2, -1], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of matrices, fro (elements), nuc (sum of singular values), 2 or -2 (largest or..."""
+
+@overload
+def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[int] | int = [-2, -1], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of matrices, fro (elements), nuc (sum of singular values), 2 or -2 (largest or..."""
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Square matrices multiplied with themselves n times, or their inverses for negative n."""
+
+@overload
+def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """Number of singular values above max(atol, rtol times the largest); with hermitian, of..."""
+
+@overload
+def matrix_rank(A: Tensor, tol: float, hermitian: bool = False) -> Tensor:
+    """Number of singular values above max(atol, rtol times the largest); with hermitian, of..."""
+
+def multi_dot(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+    """Product of several matrices in the order of multiplication that costs least; the first..."""
+
+@overload
+def norm(A: Tensor, ord: Number | None = None, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements."""
+
+@overload
+def norm(A: Tensor, ord: str, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    """Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements."""
+
+@overload
+def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """Pseudoinverse, with singular values at or below max(atol, rtol times the largest) taken..."""
+
+@overload
+def pinv(A: Tensor, rcond: float, hermitian: bool = False) -> Tensor:
+    """Pseudoinverse, with singular values at or below max(atol, rtol times the largest) taken..."""
 
 def qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
-    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable for matrices..."""
+    """Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode..."""
 
 def slogdet(A: Tensor) -> _slogdet_0_result:
-    """Sign of the determinant and the logarithm of its magnitude."""
+    """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> _solve_ex_0_result:
+    """Solution of a linear system without an error where the matrix is singular; info counts..."""
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not..."""
 
 def svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
     """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
 
 def svdvals(A: Tensor) -> Tensor:
     """Singular values in descending order; equal ones share a finite gradient."""
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """Inverse of the map that tensordot with A over its last dimensions is."""
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | int | None = None) -> Tensor:
+    """Solution X of tensordot(A, X) = B over the dimensions of X; dims are moved to the end first."""
+
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Matrix of the powers of x from 0 up to N, one a column."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sum of products along dim of two broadcast tensors, the first conjugated."""

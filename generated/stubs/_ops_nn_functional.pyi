@@ -2,7 +2,7 @@
 """Functions of tensorplay.nn.functional that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -39,6 +39,12 @@ def adaptive_max_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tens
 def adaptive_max_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
     """Largest element of windows that divide the last 3 dimensions into output_size parts."""
 
+def affine_grid(theta: Tensor, size: Sequence[int] | int, align_corners: bool | None = None) -> Tensor:
+    """Places, for grid_sample, of a regular grid of the given size moved by affine maps."""
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
+
 def avg_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """Mean of each window over the last 1 dimension."""
 
@@ -51,13 +57,19 @@ def avg_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """Each channel (dimension 1) centred and scaled by the batch's statistics in training, by..."""
 
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The form x W y for each matrix of weight, plus bias, over the last dimensions of two inputs."""
+
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = 'mean') -> Tensor:
     """Binary cross entropy of probabilities against target, logarithms held at -100, reduced."""
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """Binary cross entropy of the logistic of input against target, without forming the logistic."""
 
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is..."""
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is..."""
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -105,14 +117,35 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """Cross entropy of the softmax over classes against class indices, or probabilities of..."""
 
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor:
+    """Negative logarithm of the probability of label sequences, summed over all alignments..."""
+
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """In training, elements zeroed with probability p and the others divided by 1 - p; the..."""
 
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the..."""
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, whole channels (the second dimension) zeroed with probability p and the..."""
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p..."""
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The element where positive, alpha (exp(x) - 1) elsewhere."""
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The element where positive, alpha (exp(x) - 1) elsewhere."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of weight picked by integer input, [...] to [..., width]; padding_idx receives no..."""
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
+    """Rows of weight picked in bags (rows of a matrix of indices, or stretches of a vector..."""
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Alpha dropout of whole channels."""
 
 def fold(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Columns of sliding blocks added back into an image."""
@@ -126,19 +159,31 @@ def gelu(input: Tensor, *, approximate: str = 'none') -> Tensor:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """First half of a dimension times the logistic function of the second half."""
 
+def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool | None = None) -> Tensor:
+    """Input read at the places of a grid, whose last dimension names x, y (and z) in [-1, 1],..."""
+
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """Channels in groups, each group of each sample centred and scaled by its own mean and..."""
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The element where its magnitude exceeds lambd, zero elsewhere."""
 
-def hardsigmoid(input: Tensor) -> Tensor:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Piecewise linear form of the logistic function, 0 below -3 and 1 above 3."""
 
-def hardswish(input: Tensor) -> Tensor:
+def hardsigmoid_(input: Tensor) -> Tensor:
+    """Piecewise linear form of the logistic function, 0 below -3 and 1 above 3."""
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation."""
 
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+def hardswish_(input: Tensor) -> Tensor:
+    """The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation."""
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Input limited to the interval from min_val to max_val, with slope 0 at its ends."""
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Input limited to the interval from min_val to max_val, with slope 0 at its ends."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
@@ -150,6 +195,9 @@ def huber_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', delta:
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """Each channel of each sample centred and scaled by its own mean and deviation."""
 
+def interpolate(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
+    """Input of [N, C, ...] brought to a size, or enlarged by a factor or one each, by the..."""
+
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = 'mean', log_target: bool = False) -> Tensor:
     """Divergence of log-probabilities input from target, point by point and reduced; batchmean..."""
 
@@ -159,11 +207,17 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """The last dimensions centred and scaled to unit variance, then times weight plus bias."""
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """The element where it is positive, negative_slope times it elsewhere; at 0 the slope of..."""
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """The element where it is positive, negative_slope times it elsewhere; at 0 the slope of..."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Input times the transposed weight plus bias, [..., in] to [..., out]."""
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Each element over a power of k plus the mean square of its neighbours along the channels."""
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Logarithm of the softmax along dim, without overflow."""
@@ -192,11 +246,32 @@ def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence
 def max_pool3d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool3d_with_indices_0_result:
     """Largest element of each window over 3 dimensions of space with its position in the plane."""
 
-def mish(input: Tensor) -> Tensor:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], output_size: Sequence[int] | int | None = None) -> Tensor:
+    """Elements put back where max_pool1d found them, zeros elsewhere."""
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], output_size: Sequence[int] | int | None = None) -> Tensor:
+    """Elements put back where max_pool2d found them, zeros elsewhere."""
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], output_size: Sequence[int] | int | None = None) -> Tensor:
+    """Elements put back where max_pool3d found them, zeros elsewhere."""
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """The smooth activation x * tanh(softplus(x))."""
+
+def mish_(input: Tensor) -> Tensor:
     """The smooth activation x * tanh(softplus(x))."""
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
     """Mean (or sum, or each) of the squared differences of input and target."""
+
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = 'mean') -> Tensor:
+    """Sum over the wrong classes of how far their scores come within the margin of the right..."""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
+    """Sum over pairs of a target class and another of how far their scores come within 1, over..."""
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean') -> Tensor:
+    """Binary cross entropy of each class's score, averaged over the classes."""
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = 'mean') -> Tensor:
     """Negative log-likelihood of log-probabilities at class indices, weighted by class;..."""
@@ -213,6 +288,9 @@ def pad(input: Tensor, pad: Sequence[int] | int, mode: str = 'constant', value: 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """Norm of order p of the differences along the last dimension, each shifted by eps."""
 
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances of order p between every two rows of a matrix, the pairs in their order."""
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r]."""
 
@@ -225,25 +303,43 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The element where positive, weight times it elsewhere; one weight for all channels or..."""
 
-def relu(input: Tensor) -> Tensor:
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """The element where it is positive, zero elsewhere."""
 
-def relu6(input: Tensor) -> Tensor:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """The positive part of each element, at most 6."""
+
+def relu6_(input: Tensor) -> Tensor:
+    """The positive part of each element, at most 6."""
+
+def relu_(input: Tensor) -> Tensor:
+    """The element where it is positive, zero elsewhere."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The last dimensions divided by their root mean square, then times weight."""
 
+def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
+    """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
+
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None) -> Tensor:
     """Softmax of scaled products of queries and keys, plus a mask, times the values."""
 
-def selu(input: Tensor) -> Tensor:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising scaled form of elu."""
 
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def selu_(input: Tensor) -> Tensor:
+    """The self-normalising scaled form of elu."""
+
+def sigmoid(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
 
-def silu(input: Tensor) -> Tensor:
+def sigmoid_(input: Tensor) -> Tensor:
+    """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The swish activation, each element times its logistic function."""
+
+def silu_(input: Tensor) -> Tensor:
     """The swish activation, each element times its logistic function."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
@@ -267,14 +363,35 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def softsign(input: Tensor) -> Tensor:
     """The activation x / (1 + |x|)."""
 
+def tanh(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent of each element."""
+
+def tanh_(input: Tensor) -> Tensor:
+    """Hyperbolic tangent of each element."""
+
 def tanhshrink(input: Tensor) -> Tensor:
     """What hyperbolic tangent leaves of each element, x - tanh(x)."""
 
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere."""
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """The element where it exceeds the threshold, value elsewhere."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, reduction: str = 'mean') -> Tensor:
     """How much an anchor's distance to a positive exceeds that to a negative, plus the margin,..."""
 
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = 'mean') -> Tensor:
+    """How much less the negative is away from the anchor than the positive plus a margin, by a..."""
+
 def unfold(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""
+
+def upsample(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None) -> Tensor:
+    """The older name of interpolate."""
+
+def upsample_bilinear(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None) -> Tensor:
+    """Interpolation by the bilinear rule with the corners of both grids aligned."""
+
+def upsample_nearest(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None) -> Tensor:
+    """Interpolation by the nearest element."""

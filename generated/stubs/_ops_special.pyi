@@ -2,12 +2,39 @@
 """Functions of tensorplay.special that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
+
+def airy_ai(input: Tensor) -> Tensor:
+    """Airy function Ai, the solution of y double prime = x y that decays on the right."""
+
+def bessel_j0(input: Tensor) -> Tensor:
+    """Bessel function of the first kind of order 0."""
+
+def bessel_j1(input: Tensor) -> Tensor:
+    """Bessel function of the first kind of order 1."""
+
+def bessel_y0(input: Tensor) -> Tensor:
+    """Bessel function of the second kind of order 0; -inf at 0 and nan below."""
+
+def bessel_y1(input: Tensor) -> Tensor:
+    """Bessel function of the second kind of order 1; -inf at 0 and nan below."""
+
+def chebyshev_polynomial_t(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the first kind of degree n, which is truncated; 0 for negative n."""
+
+def chebyshev_polynomial_u(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the second kind of degree n, which is truncated; 0 for negative n."""
+
+def chebyshev_polynomial_v(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the third kind of degree n, which is truncated; 0 for negative n."""
+
+def chebyshev_polynomial_w(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the fourth kind of degree n, which is truncated; 0 for negative n."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithmic derivative of the gamma function."""
@@ -21,20 +48,35 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complementary error function 1 - erf, without cancellation in the right tail."""
 
+def erfcx(input: Tensor) -> Tensor:
+    """Complementary error function times exp(x^2), which does not underflow on the right."""
+
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the error function on (-1, 1)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Two to the power of each element."""
 
-def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def expit(input: Tensor, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Exponential minus one, exact for small elements."""
 
+def gammainc(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised lower incomplete gamma function of order input at other."""
+
+def gammaincc(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
+
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the magnitude of the gamma function."""
+
+def hermite_polynomial_h(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Hermite polynomial of the physicists, degree n; 0 for negative n."""
+
+def hermite_polynomial_he(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Hermite polynomial of probability theory, degree n; 0 for negative n."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the first kind of order 0."""
@@ -48,6 +90,12 @@ def i1(input: Tensor) -> Tensor:
 def i1e(input: Tensor) -> Tensor:
     """Order-1 modified Bessel function times exp(-|x|)."""
 
+def laguerre_polynomial_l(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Laguerre polynomial of degree n; 0 for negative n."""
+
+def legendre_polynomial_p(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Legendre polynomial of degree n; 0 for negative n."""
+
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm of one plus each element, exact for small elements."""
 
@@ -60,11 +108,29 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
 
-def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""
+
+def modified_bessel_i0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 0, under its longer name."""
+
+def modified_bessel_i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 1, under its longer name."""
+
+def modified_bessel_k0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 0; inf at 0 and nan below."""
+
+def modified_bessel_k1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 1; inf at 0 and nan below."""
+
+def multigammaln(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p."""
 
 def ndtr(input: Tensor) -> Tensor:
     """Standard normal distribution function."""
+
+def ndtri(input: Tensor) -> Tensor:
+    """Argument at which the normal distribution function has the given value; nan outside [0, 1]."""
 
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of the digamma function."""
@@ -72,14 +138,38 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithmic derivative of the gamma function."""
 
+def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 0 times exp(x)."""
+
+def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 1 times exp(x)."""
+
+def shifted_chebyshev_polynomial_t(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the first kind at 2 x - 1, shifted to the interval from 0 to 1."""
+
+def shifted_chebyshev_polynomial_u(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the second kind at 2 x - 1, shifted to the interval from 0 to 1."""
+
+def shifted_chebyshev_polynomial_v(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the third kind at 2 x - 1, shifted to the interval from 0 to 1."""
+
+def shifted_chebyshev_polynomial_w(x: Tensor, n: Tensor | Number) -> Tensor:
+    """Chebyshev polynomial of the fourth kind at 2 x - 1, shifted to the interval from 0 to 1."""
+
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
 
+def spherical_bessel_j0(input: Tensor) -> Tensor:
+    """Spherical Bessel function of order 0, sin(x) / x."""
+
 def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Input times log(1 + other), 0 where input is 0."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
+
+def zeta(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Hurwitz zeta function, the sum of (k + other) to the power -input over k from 0; inf for..."""

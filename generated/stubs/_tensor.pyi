@@ -2,7 +2,7 @@
 """Methods and operators of Tensor that ops.yaml defines."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from tensorplay._C import Generator, Tensor, device, dtype
 
@@ -20,6 +20,14 @@ class _cummax_0_result(NamedTuple):
 class _cummin_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _frexp_0_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
+class _histogram_0_result(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
 
 class _kthvalue_0_result(NamedTuple):
     values: Tensor
@@ -49,6 +57,10 @@ class _topk_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _triangular_solve_0_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
 class _TensorOps:
     def __abs__(self) -> Tensor:
         """Absolute value of each element; the modulus of a complex one."""
@@ -66,20 +78,30 @@ class _TensorOps:
         """Whether input exceeds other."""
     def __iadd__(self, other: Tensor | Number, /) -> Tensor:
         """Sum of input and alpha times other."""
+    def __iand__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits set in both; the logical and of two bool tensors."""
     def __ifloordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Largest whole number not above the quotient; its derivative is 0."""
+    def __ilshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the higher places, by as many places as other says."""
     def __imod__(self, other: Tensor | Number, /) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
     def __imul__(self, other: Tensor | Number, /) -> Tensor:
         """Product of the two, element by element."""
     def __invert__(self) -> Tensor:
         """Every bit inverted; the negation of a bool tensor."""
+    def __ior__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits set in either; for bool tensors the logical or."""
     def __ipow__(self, other: Tensor | Number, /) -> Tensor:  # type: ignore[misc]
         """Input raised to the exponent, with numbers accepted on either side."""
+    def __irshift__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits of input moved towards the lower places, the sign kept."""
     def __isub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
     def __itruediv__(self, other: Tensor | Number, /) -> Tensor:
         """Quotient of input and other; integers divide as floats."""
+    def __ixor__(self, other: Tensor | Number, /) -> Tensor:
+        """Bits set in exactly one of the two."""
     def __le__(self, other: Tensor | Number, /) -> Tensor:
         """Whether input is at most other."""
     def __lshift__(self, other: Tensor | Number, /) -> Tensor:
@@ -156,6 +178,8 @@ class _TensorOps:
         """Sum of input and alpha times other."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Sum over a batch of matrix products scaled by alpha, plus input scaled by beta."""
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Sum over a batch of matrix products scaled by alpha, plus input scaled by beta."""
     def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """Input plus value times the quotient of tensor1 and tensor2, in one pass."""
     def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
@@ -166,10 +190,18 @@ class _TensorOps:
         """Input plus value times the product of tensor1 and tensor2, computed without a temporary."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Product of two matrices scaled by alpha plus input scaled by beta; beta 0 leaves input..."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Product of a matrix and a vector scaled by alpha, plus input scaled by beta."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Outer product of two vectors scaled by alpha, plus input scaled by beta."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Outer product of two vectors scaled by alpha, plus input scaled by beta."""
+    def adjoint(self) -> Tensor:
+        """Conjugate of each element with the last two dimensions exchanged; the same as Tensor.mH."""
     def all(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Whether every element along dim is nonzero; true for no elements."""
     def amax(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
@@ -178,6 +210,8 @@ class _TensorOps:
         """Smallest element along dim; a nan wins, and ties divide the gradient among themselves."""
     def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> _aminmax_0_result:
         """Smallest and largest element along dim, of all without one."""
+    def angle(self) -> Tensor:
+        """Angle of complex numbers in radians, in (-pi, pi]; of real ones 0, or pi where they are..."""
     def any(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Whether some element along dim is nonzero; false for no elements."""
     def arccos(self) -> Tensor:
@@ -214,8 +248,14 @@ class _TensorOps:
         """Position of the smallest element along dim, counting through all elements when dim == None."""
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """Positions that would sort the elements along dim."""
+    def argwhere(self) -> Tensor:
+        """Indices of the nonzero elements, one row each; the same as nonzero."""
     def as_strided(self, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
         """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
+    def as_strided_(self, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
+        """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
+    def as_strided_scatter(self, src: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
+        """Copy of input with the elements a strided view names replaced by src."""
     def asin(self) -> Tensor:
         """Inverse sine in radians, in [-pi/2, pi/2]; nan outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -238,30 +278,54 @@ class _TensorOps:
         """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
     def bernoulli(self, *, generator: Generator | None = None) -> Tensor:
         """Ones and zeros, each a one with the probability its element states."""
+    def bernoulli_(self, p: Tensor | Number = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
     def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
         """How often each whole number occurs, or the sum of the weights where it does."""
     def bitwise_and(self, other: Tensor | Number) -> Tensor:
         """Bits set in both; the logical and of two bool tensors."""
+    def bitwise_and_(self, other: Tensor | Number) -> Tensor:
+        """Bits set in both; the logical and of two bool tensors."""
     def bitwise_left_shift(self, other: Tensor | Number) -> Tensor:
+        """Bits of input moved towards the higher places, by as many places as other says."""
+    def bitwise_left_shift_(self, other: Tensor | Number) -> Tensor:
         """Bits of input moved towards the higher places, by as many places as other says."""
     def bitwise_not(self) -> Tensor:
         """Every bit inverted; the negation of a bool tensor."""
+    def bitwise_not_(self) -> Tensor:
+        """Every bit inverted; the negation of a bool tensor."""
     def bitwise_or(self, other: Tensor | Number) -> Tensor:
+        """Bits set in either; for bool tensors the logical or."""
+    def bitwise_or_(self, other: Tensor | Number) -> Tensor:
         """Bits set in either; for bool tensors the logical or."""
     def bitwise_right_shift(self, other: Tensor | Number) -> Tensor:
         """Bits of input moved towards the lower places, the sign kept."""
+    def bitwise_right_shift_(self, other: Tensor | Number) -> Tensor:
+        """Bits of input moved towards the lower places, the sign kept."""
     def bitwise_xor(self, other: Tensor | Number) -> Tensor:
+        """Bits set in exactly one of the two."""
+    def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
         """Bits set in exactly one of the two."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """Products of matrices in a batch, [b, m, k] times [b, k, n]."""
     def broadcast_to(self, size: Sequence[int] | int) -> Tensor:
         """View with dimensions of size 1 repeated and new ones in front, without copying; -1 keeps..."""
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Cauchy-distributed numbers around median of width sigma in place of the elements."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below each element; its derivative is 0."""
     def ceil_(self) -> Tensor:
         """Smallest whole number not below each element; its derivative is 0."""
+    def cholesky(self, upper: bool = False) -> Tensor:
+        """Triangular factor of a positive definite matrix, under its older name."""
+    def cholesky_inverse(self, upper: bool = False) -> Tensor:
+        """Inverse of a matrix from its Cholesky factor."""
+    def cholesky_solve(self, L: Tensor, upper: bool = False) -> Tensor:
+        """Solution of A X = B from the Cholesky factor of A."""
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of at most so many equal pieces along dim; the last may be smaller."""
     def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
@@ -304,8 +368,10 @@ class _TensorOps:
         """Hyperbolic cosine of each element."""
     def count_nonzero(self, dim: Sequence[int] | int = []) -> Tensor:
         """Number of nonzero elements along dim."""
-    def cov(self, *, correction: int = 1) -> Tensor:
-        """Covariances of variables, one a row, with n - correction in the denominator."""
+    def cov(self, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """Covariances of variables, one a row, with n - correction in the denominator; fweights..."""
+    def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
+        """Vector product along dim, the first dimension of size 3 where none is given."""
     def cummax(self, dim: int) -> _cummax_0_result:
         """Largest element so far along dim and its position."""
     def cummin(self, dim: int) -> _cummin_0_result:
@@ -334,8 +400,8 @@ class _TensorOps:
         """View of the diagonal of two dimensions, as the last dimension of the result."""
     def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """Copy of input with src in place of a diagonal."""
-    def diff(self, *, dim: int = -1) -> Tensor:
-        """Differences of neighbours along dim."""
+    def diff(self, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+        """Differences of neighbours along dim, n times over, after prepend and append were joined..."""
     def digamma(self) -> Tensor:
         """Logarithmic derivative of the gamma function."""
     def digamma_(self) -> Tensor:
@@ -352,7 +418,15 @@ class _TensorOps:
         """Quotient of input and other; integers divide as floats."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Sum of the products of two vectors' elements, neither conjugated."""
+    @overload
+    def dsplit(self, sections: int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the third dimension."""
+    @overload
+    def dsplit(self, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the third dimension."""
     def eq(self, other: Tensor | Number) -> Tensor:
+        """Whether the two are equal, element by element."""
+    def eq_(self, other: Tensor | Number) -> Tensor:
         """Whether the two are equal, element by element."""
     def erf(self) -> Tensor:
         """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element."""
@@ -398,6 +472,10 @@ class _TensorOps:
         """Columns in reversed order."""
     def flipud(self) -> Tensor:
         """Rows in reversed order."""
+    def float_power(self, exponent: Tensor | Number) -> Tensor:
+        """Power in float64, or complex128 where an operand is complex."""
+    def float_power_(self, exponent: Tensor | Number) -> Tensor:
+        """Power in float64, or complex128 where an operand is complex."""
     def floor(self) -> Tensor:
         """Largest whole number not above each element; its derivative is 0."""
     def floor_(self) -> Tensor:
@@ -418,20 +496,50 @@ class _TensorOps:
         """Fractional part of each element, with the element's sign."""
     def frac_(self) -> Tensor:
         """Fractional part of each element, with the element's sign."""
+    def frexp(self) -> _frexp_0_result:
+        """Mantissa of magnitude in [0.5, 1) and the power of two it is scaled by, int32; 0,..."""
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Elements picked along dim by an index tensor of the result's sizes; repeated picks add..."""
     def gcd(self, other: Tensor | Number) -> Tensor:
         """Greatest common divisor of each pair of whole numbers."""
+    def gcd_(self, other: Tensor | Number) -> Tensor:
+        """Greatest common divisor of each pair of whole numbers."""
     def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input is at least other."""
+    def ge_(self, other: Tensor | Number) -> Tensor:
+        """Whether input is at least other."""
+    def geometric_(self, p: float, *, generator: Generator | None = None) -> Tensor:
+        """Numbers of trials up to the first success of probability p in place of the elements."""
+    def ger(self, vec2: Tensor) -> Tensor:
+        """Matrix of all products of the elements of two vectors."""
     def greater(self, other: Tensor | Number) -> Tensor:
+        """Whether input exceeds other."""
+    def greater_(self, other: Tensor | Number) -> Tensor:
         """Whether input exceeds other."""
     def greater_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input is at least other."""
+    def greater_equal_(self, other: Tensor | Number) -> Tensor:
+        """Whether input is at least other."""
     def gt(self, other: Tensor | Number) -> Tensor:
         """Whether input exceeds other."""
+    def gt_(self, other: Tensor | Number) -> Tensor:
+        """Whether input exceeds other."""
+    def hardshrink(self, lambd: float = 0.5) -> Tensor:
+        """The element where its magnitude exceeds lambd, zero elsewhere."""
     def heaviside(self, values: Tensor | Number) -> Tensor:
         """Unit step, 0 below zero, 1 above and the element of values at zero."""
+    def heaviside_(self, values: Tensor | Number) -> Tensor:
+        """Unit step, 0 below zero, 1 above and the element of values at zero."""
+    def histc(self, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
+        """How many elements lie in each of so many equal intervals from min to max, by default..."""
+    def histogram(self, bins: Tensor | Number, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> _histogram_0_result:
+        """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
+    @overload
+    def hsplit(self, sections: int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the second dimension; of the..."""
+    @overload
+    def hsplit(self, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the second dimension; of the..."""
     def hypot(self, other: Tensor | Number) -> Tensor:
         """Length of the vector (input, other) without overflow; at the origin the subgradient 0."""
     def hypot_(self, other: Tensor | Number) -> Tensor:
@@ -440,18 +548,34 @@ class _TensorOps:
         """Modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """Modified Bessel function of the first kind of order 0."""
+    def igamma(self, other: Tensor | Number) -> Tensor:
+        """Regularised lower incomplete gamma function of order input at other."""
+    def igamma_(self, other: Tensor | Number) -> Tensor:
+        """Regularised lower incomplete gamma function of order input at other."""
+    def igammac(self, other: Tensor | Number) -> Tensor:
+        """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
+    def igammac_(self, other: Tensor | Number) -> Tensor:
+        """Regularised upper incomplete gamma function of order input at other, 1 less igamma."""
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Input with alpha times the slices of source added at the given indices of dim."""
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """Input with the slices of source at the given indices of dim."""
+    def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """Input with the slices of source at the given indices of dim."""
     def index_fill(self, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
+        """Input with one value at the given indices of dim."""
+    def index_fill_(self, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
         """Input with one value at the given indices of dim."""
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
         """Input with values written, or added, at the places advanced indexing picks. Without..."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
         """Input with values written, or added, at the places advanced indexing picks. Without..."""
+    def index_reduce(self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+        """Slices of source combined, by prod, mean, amax or amin, with the slices of input that..."""
+    def index_reduce_(self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+        """Slices of source combined, by prod, mean, amax or amin, with the slices of input that..."""
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """Slices of one dimension in the order of a vector of indices."""
     def inner(self, other: Tensor) -> Tensor:
@@ -468,15 +592,25 @@ class _TensorOps:
         """Whether each element is negative infinity."""
     def isposinf(self) -> Tensor:
         """Whether each element is positive infinity."""
+    def isreal(self) -> Tensor:
+        """Whether each element has no imaginary part; real numbers, nan among them, have none."""
+    def istft(self, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
+        """Signal whose short-time spectra are given, by least squares where the windows overlap;..."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product, a copy of other scaled by each element of input."""
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> _kthvalue_0_result:
         """The k-th smallest element along dim, counted from 1, and its position."""
     def lcm(self, other: Tensor | Number) -> Tensor:
         """Least common multiple of each pair of whole numbers."""
+    def lcm_(self, other: Tensor | Number) -> Tensor:
+        """Least common multiple of each pair of whole numbers."""
     def ldexp(self, other: Tensor | Number) -> Tensor:
         """Input times two to the power of other."""
+    def ldexp_(self, other: Tensor | Number) -> Tensor:
+        """Input times two to the power of other."""
     def le(self, other: Tensor | Number) -> Tensor:
+        """Whether input is at most other."""
+    def le_(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
     def lerp(self, end: Tensor | Number, weight: Tensor | Number) -> Tensor:
         """Point at weight on the way from input to end."""
@@ -484,7 +618,11 @@ class _TensorOps:
         """Point at weight on the way from input to end."""
     def less(self, other: Tensor | Number) -> Tensor:
         """Whether input lies below other."""
+    def less_(self, other: Tensor | Number) -> Tensor:
+        """Whether input lies below other."""
     def less_equal(self, other: Tensor | Number) -> Tensor:
+        """Whether input is at most other."""
+    def less_equal_(self, other: Tensor | Number) -> Tensor:
         """Whether input is at most other."""
     def lgamma(self) -> Tensor:
         """Logarithm of the magnitude of the gamma function."""
@@ -506,6 +644,8 @@ class _TensorOps:
         """Logarithm to base 2."""
     def log_(self) -> Tensor:
         """Natural logarithm; -inf at 0, nan below."""
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+        """Exponentials of normal numbers of the given mean and deviation in place of the elements."""
     def log_softmax(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Logarithm of the softmax along dim, without overflow."""
     def logaddexp(self, other: Tensor | Number) -> Tensor:
@@ -515,29 +655,51 @@ class _TensorOps:
     def logcumsumexp(self, dim: int) -> Tensor:
         """Logarithm of the sum of exponentials up to and including each element, without overflow."""
     def logdet(self) -> Tensor:
-        """Logarithm of the determinant, nan where that is negative."""
+        """Logarithm of the determinant; of real matrices nan where that is negative."""
     def logical_and(self, other: Tensor | Number) -> Tensor:
+        """Whether both elements are nonzero."""
+    def logical_and_(self, other: Tensor | Number) -> Tensor:
         """Whether both elements are nonzero."""
     def logical_not(self) -> Tensor:
         """Whether each element is zero."""
+    def logical_not_(self) -> Tensor:
+        """Whether each element is zero."""
     def logical_or(self, other: Tensor | Number) -> Tensor:
+        """Whether at least one of the two elements is nonzero."""
+    def logical_or_(self, other: Tensor | Number) -> Tensor:
         """Whether at least one of the two elements is nonzero."""
     def logical_xor(self, other: Tensor | Number) -> Tensor:
         """Whether exactly one of the two elements is nonzero."""
+    def logical_xor_(self, other: Tensor | Number) -> Tensor:
+        """Whether exactly one of the two elements is nonzero."""
     def logit(self, eps: float | None = None) -> Tensor:
+        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+    def logit_(self, eps: float | None = None) -> Tensor:
         """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
     def logsumexp(self, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
         """Logarithm of the sum of exponentials along dim, without overflow."""
     def lt(self, other: Tensor | Number) -> Tensor:
         """Whether input lies below other."""
+    def lt_(self, other: Tensor | Number) -> Tensor:
+        """Whether input lies below other."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """Solution of a system from the factors of its matrix, the right-hand side first."""
     def masked_fill(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
         """Input with value wherever the mask is true."""
     def masked_fill_(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
         """Input with value wherever the mask is true."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Input with the elements of source, in order, at the true places of a mask; source needs..."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Input with the elements of source, in order, at the true places of a mask; source needs..."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """Vector of the elements where the mask is true, both broadcast together."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product of the last two dimensions; leading dimensions broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """Exponential of square matrices, the sum of A^k / k!."""
+    def matrix_power(self, n: int) -> Tensor:
+        """Square matrices multiplied with themselves n times, or their inverses for negative n."""
     @overload
     def max(self) -> Tensor:
         """Largest element of all, along one dimension with its position, or of two tensors; the..."""
@@ -590,15 +752,25 @@ class _TensorOps:
         """Product of the two, element by element."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector."""
+    def mvlgamma(self, p: int) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension p."""
+    def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+        """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
+    def nan_to_num_(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+        """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
     def nanmean(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Mean along dim of the elements that are not nan."""
     def nanmedian(self) -> Tensor:
         """Middle of all elements that are not nan."""
+    def nanquantile(self, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Quantiles of the elements that are not nan; nan where there are none."""
     def nansum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Sum along dim of the elements that are not nan."""
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """View of length elements of one dimension, beginning at start."""
     def ne(self, other: Tensor | Number) -> Tensor:
+        """Whether the two differ, element by element."""
+    def ne_(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
     def neg(self) -> Tensor:
         """Each element with the opposite sign."""
@@ -616,11 +788,17 @@ class _TensorOps:
         """Zeros of the given size in input's dtype."""
     def nextafter(self, other: Tensor | Number) -> Tensor:
         """Next number the type can hold from input towards other."""
+    def nextafter_(self, other: Tensor | Number) -> Tensor:
+        """Next number the type can hold from input towards other."""
     def nonzero(self) -> Tensor:
         """Indices of the nonzero elements, one row each."""
+    def norm(self, p: Any = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+        """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Normal numbers of the given mean and deviation in place of the elements."""
     def not_equal(self, other: Tensor | Number) -> Tensor:
+        """Whether the two differ, element by element."""
+    def not_equal_(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Matrix of all products of the elements of two vectors."""
@@ -628,23 +806,44 @@ class _TensorOps:
         """View with the dimensions in another order."""
     def permute_dims(self, dims: Sequence[int] | int) -> Tensor:
         """View with the dimensions in another order."""
+    def pinverse(self, rcond: float = 1e-15) -> Tensor:
+        """Pseudoinverse of matrices, under its older name."""
     def positive(self) -> Tensor:
         """The tensor itself, as unary plus gives it."""
     def pow(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
     def pow_(self, exponent: Tensor | Number) -> Tensor:
         """Input raised to the exponent, with numbers accepted on either side."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """The element where positive, weight times it elsewhere; one weight for all channels or..."""
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Product of the elements along dim, 1 for none."""
+    def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+        """Input with the elements of source written, or added, at places counted in row-major order."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+        """Input with the elements of source written, or added, at places counted in row-major order."""
+    def quantile(self, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
     def rad2deg(self) -> Tensor:
         """Angles in radians brought to degrees."""
     def rad2deg_(self) -> Tensor:
         """Angles in radians brought to degrees."""
+    @overload
+    def random_(self, *, generator: Generator | None = None) -> Tensor:
+        """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+    @overload
+    def random_(self, to: int, *, generator: Generator | None = None) -> Tensor:
+        """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+    @overload
+    def random_(self, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
+        """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+    def ravel(self) -> Tensor:
+        """The elements as a vector, as a view where the strides allow."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
         """One over each element."""
-    def relu(self) -> Tensor:
+    def relu(self, inplace: bool = False) -> Tensor:
         """The element where it is positive, zero elsewhere."""
     def relu_(self) -> Tensor:
         """The element where it is positive, zero elsewhere."""
@@ -652,8 +851,18 @@ class _TensorOps:
         """Remainder of the division that floors, with the sign of other."""
     def remainder_(self, other: Tensor | Number) -> Tensor:
         """Remainder of the division that floors, with the sign of other."""
+    def renorm(self, p: Number, dim: int, maxnorm: Number) -> Tensor:
+        """Slices along dim whose norm of order p is larger than maxnorm scaled down to it."""
+    def renorm_(self, p: Number, dim: int, maxnorm: Number) -> Tensor:
+        """Slices along dim whose norm of order p is larger than maxnorm scaled down to it."""
     def repeat(self, repeats: Sequence[int] | int) -> Tensor:
         """Copies of input side by side, so many along each dimension."""
+    @overload
+    def repeat_interleave(self, repeats: Tensor | Number, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+        """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
+    @overload
+    def repeat_interleave(self, *, output_size: int | None = None) -> Tensor:
+        """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
     def reshape(self, shape: Sequence[int] | int) -> Tensor:
         """The same elements under other sizes, as a view where the strides allow and a copy..."""
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -686,6 +895,10 @@ class _TensorOps:
         """Input with the elements of src added at the places index names along dim; index may be..."""
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Input with the elements of src added at the places index names along dim; index may be..."""
+    def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+        """Elements of src combined, by sum, prod, mean, amax or amin, at the places index names..."""
+    def scatter_reduce_(self, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+        """Elements of src combined, by sum, prod, mean, amax or amin, at the places index names..."""
     def select(self, dim: int, index: int) -> Tensor:
         """View at one index of a dimension, which disappears."""
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
@@ -694,7 +907,7 @@ class _TensorOps:
         """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
     def sgn_(self) -> Tensor:
         """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
-    def sigmoid(self) -> Tensor:
+    def sigmoid(self, inplace: bool = False) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
     def sigmoid_(self) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
@@ -740,6 +953,8 @@ class _TensorOps:
         """Each element times itself."""
     def squeeze(self, dim: Sequence[int] | int | None = None) -> Tensor:
         """View without the dimensions of size 1, or without the listed ones that are."""
+    def squeeze_(self, dim: Sequence[int] | int | None = None) -> Tensor:
+        """View without the dimensions of size 1, or without the listed ones that are."""
     @overload
     def std(self, unbiased: bool) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
@@ -749,6 +964,8 @@ class _TensorOps:
     @overload
     def std(self, dim: Sequence[int] | int | None, unbiased: bool, keepdim: bool = False) -> Tensor:
         """Standard deviation along dim, the square root of the variance with n - correction in its..."""
+    def stft(self, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None) -> Tensor:
+        """Spectra of overlapping windows of a signal, [frequencies, frames]; hop_length is n_fft /..."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Difference of input and alpha times other."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -761,9 +978,15 @@ class _TensorOps:
         """Sum of the elements along dim, of all without one; integers are summed as int64."""
     def swapaxes(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
+    def swapaxes_(self, dim0: int, dim1: int) -> Tensor:
+        """View with two dimensions exchanged."""
     def swapdims(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
+    def swapdims_(self, dim0: int, dim1: int) -> Tensor:
+        """View with two dimensions exchanged."""
     def t(self) -> Tensor:
+        """Transpose of a matrix; tensors of less than two dimensions as they are."""
+    def t_(self) -> Tensor:
         """Transpose of a matrix; tensors of less than two dimensions as they are."""
     def take(self, index: Tensor) -> Tensor:
         """Elements of the flattened input at the given positions."""
@@ -773,7 +996,7 @@ class _TensorOps:
         """Tangent of each element, which is in radians."""
     def tan_(self) -> Tensor:
         """Tangent of each element, which is in radians."""
-    def tanh(self) -> Tensor:
+    def tanh(self, inplace: bool = False) -> Tensor:
         """Hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """Hyperbolic tangent of each element."""
@@ -791,6 +1014,10 @@ class _TensorOps:
         """Sum of the diagonal of a matrix."""
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
+    def transpose_(self, dim0: int, dim1: int) -> Tensor:
+        """View with two dimensions exchanged."""
+    def triangular_solve(self, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_0_result:
+        """Solution of a triangular system together with a copy of its matrix; solve_triangular is..."""
     def tril(self, diagonal: int = 0) -> Tensor:
         """Lower triangle of the last two dimensions, zero above the given diagonal."""
     def tril_(self, diagonal: int = 0) -> Tensor:
@@ -815,7 +1042,13 @@ class _TensorOps:
         """Windows of one dimension, every step elements, as a new last dimension."""
     def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Numbers uniform on [low, high) in place of the elements."""
+    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+        """Distinct elements, or slices of dim, in order; with return_inverse also where each is..."""
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+        """Elements, or slices of dim, with equal neighbours joined."""
     def unsqueeze(self, dim: int) -> Tensor:
+        """View with a new dimension of size 1."""
+    def unsqueeze_(self, dim: int) -> Tensor:
         """View with a new dimension of size 1."""
     @overload
     def var(self, unbiased: bool) -> Tensor:
@@ -832,9 +1065,17 @@ class _TensorOps:
         """The same memory under other sizes; raises where the strides do not allow it."""
     def view_as(self, other: Tensor) -> Tensor:
         """View of input's memory in the sizes of other."""
+    @overload
+    def vsplit(self, sections: int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the first dimension."""
+    @overload
+    def vsplit(self, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
+        """Views of equal parts, or of the parts between indices, of the first dimension."""
     def where(self, input: Tensor | Number, other: Tensor | Number) -> Tensor:
         """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""
     def xlogy(self, other: Tensor | Number) -> Tensor:
+        """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
+    def xlogy_(self, other: Tensor | Number) -> Tensor:
         """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
     def zero_(self) -> Tensor:
         """Zeros in place of every element."""

@@ -6,6 +6,32 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="adjoint",
+        methods=("adjoint",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 2, 3), "dtype": "c128"}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.conj(numpy.swapaxes(input, -1, -2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="angle_backward",
+        home="internal",
+        cases=({"grad": {"shape": (3,)}, "input": {"shape": (3,), "dtype": "c128"}},),
+        skip={"grad": "grad is real"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("out",), diff=("grad", "input"), like="grad * 1j * input / numpy.abs(input) ** 2", kind="expr"),
+        ],
+    ),
+    Op(
+        name="as_columns",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 2)}, "A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("A", "Tensor"), ("B", "Tensor")), results=("out",), diff=("input", "A", "B"), like="input", kind="expr"),
+        ],
+    ),
+    Op(
         name="atleast_1d",
         cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}),
         forms=[
@@ -36,9 +62,45 @@ OPS = [
         ],
     ),
     Op(
+        name="chebyshev_polynomial_t",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="chebyshev_polynomial_u",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="chebyshev_polynomial_v",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="chebyshev_polynomial_w",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
+        ],
+    ),
+    Op(
         name="cholesky_backward",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"grad": {"shape": (3, 3)}, "L": {"values": ((1.0, 0.0, 0.0), (0.5, 1.2, 0.0), (0.3, -0.4, 0.9))}},),
         forms=[
             Form(args=(("grad", "Tensor"), ("L", "Tensor")), results=("slope",), diff=("grad", "L"), tests="tests/ops/test_catalogue.py"),
@@ -48,6 +110,7 @@ OPS = [
         name="clamp",
         methods=("clamp", "clip"),
         inplace=("clamp_", "clip_"),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "min": {"values": -0.5}, "max": {"values": 0.5}},),
         forms=[
             Form(args=(("input", "Tensor"), ("min", "Tensor?", None), ("max", "Tensor?", None)), results=("out",), diff=("input", "min", "max"), like="numpy.clip(input, min, max)", kind="expr"),
@@ -55,9 +118,28 @@ OPS = [
     ),
     Op(
         name="column_stack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.column_stack", kind="name"),
+        ],
+    ),
+    Op(
+        name="cond_by_inverse",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"norm": {"shape": ()}, "inverse": {"shape": (2, 2)}, "info": {"dtype": "i32", "values": 0}, "p": 1},),
+        forms=[
+            Form(args=(("norm", "Tensor"), ("inverse", "Tensor"), ("info", "Tensor"), ("p", "Scalar")), results=("out",), diff=("norm", "inverse"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="cond_by_inverse_named",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"norm": {"shape": ()}, "inverse": {"shape": (2, 2)}, "info": {"dtype": "i32", "values": 0}, "p": "fro"},),
+        forms=[
+            Form(args=(("norm", "Tensor"), ("inverse", "Tensor"), ("info", "Tensor"), ("p", "str")), results=("out",), diff=("norm", "inverse"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -96,7 +178,7 @@ OPS = [
     Op(
         name="det_cofactor",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.det(A)[..., None, None] * numpy.swapaxes(numpy.linalg.inv(A), -1, -2)", kind="expr"),
@@ -105,6 +187,7 @@ OPS = [
     Op(
         name="diag",
         methods=("diag",),
+        out=True,
         cases=({"input": {"shape": (3,)}}, {"input": {"shape": (3, 3)}, "diagonal": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("diagonal", "int", 0)), results=("out",), diff=("input",), like="numpy.diag(input, diagonal)", kind="expr"),
@@ -127,15 +210,6 @@ OPS = [
         ],
     ),
     Op(
-        name="diff",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("diff",),
-        cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 3)}, "dim": 0}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input",), like="numpy.diff(input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
         name="dist",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("dist",),
@@ -146,15 +220,25 @@ OPS = [
     ),
     Op(
         name="dstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.dstack", kind="name"),
         ],
     ),
     Op(
+        name="eig_backward",
+        home="internal",
+        dtypes=("c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="eigh_backward",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
         forms=[
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
@@ -214,6 +298,49 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.flipud", kind="name"),
+        ],
+    ),
+    Op(
+        name="gelu",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * scipy.special.erfc(-input / numpy.sqrt(2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hermite_polynomial_h",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hermite_polynomial_he",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hstack",
+        out=True,
+        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),
+        ],
+    ),
+    Op(
+        name="imag",
+        dtypes=("c64", "c128"),
+        cases=({"input": {"shape": (3,), "dtype": "c128"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.imag", kind="name"),
         ],
     ),
 ]

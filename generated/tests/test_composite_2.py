@@ -6,27 +6,21 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="gelu",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}},),
+        name="laguerre_polynomial_l",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (0.0, 4.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * scipy.special.erfc(-input / numpy.sqrt(2))", kind="expr"),
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_laguerre(numpy.trunc(n).astype(int), x)", kind="expr"),
         ],
     ),
     Op(
-        name="hstack",
-        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
+        name="legendre_polynomial_p",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
-            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),
-        ],
-    ),
-    Op(
-        name="imag",
-        dtypes=("c64", "c128"),
-        cases=({"input": {"shape": (3,), "dtype": "c128"}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.imag", kind="name"),
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_legendre(numpy.trunc(n).astype(int), x)", kind="expr"),
         ],
     ),
     Op(
@@ -53,6 +47,42 @@ OPS = [
         skip={"grad": "output is a function of input and not free"},
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("slope",), diff=("grad", "input", "output"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="lstsq_adjoint",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 2)}, "A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}, "rcond": None},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?")), results=("slope",), diff=("grad", "A", "B"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="lstsq_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 2)}, "A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}, "x": {"shape": (2, 2)}, "P": {"shape": (2, 4)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("B", "Tensor"), ("x", "Tensor"), ("P", "Tensor")), results=("slope",), diff=("grad", "A", "B", "x", "P"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="lu_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (3, 3)}, "LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("LU", "Tensor"), ("pivots", "Tensor")), results=("slope",), diff=("grad", "LU", "pivots"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="lu_solve_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (3, 2)}, "LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}, "out": {"shape": (3, 2)}, "left": True, "adjoint": False},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("LU", "Tensor"), ("pivots", "Tensor"), ("out", "Tensor"), ("left", "bool"), ("adjoint", "bool")), results=("slope",), diff=("grad", "LU", "out"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -88,6 +118,33 @@ OPS = [
         ],
     ),
     Op(
+        name="matrix_exp_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="mvlgamma",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("mvlgamma",),
+        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="pinv_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 3)}, "A": {"shape": (3, 2)}, "P": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("P", "Tensor")), results=("slope",), diff=("grad", "A", "P"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="polygamma",
         cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
         forms=[
@@ -96,7 +153,7 @@ OPS = [
     ),
     Op(
         name="positive",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("positive",),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
@@ -114,10 +171,27 @@ OPS = [
     Op(
         name="qr_backward",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"g_Q": {"shape": (3, 2)}, "g_R": {"shape": (2, 2)}, "Q": {"shape": (3, 2)}, "R": {"values": ((1.0, 0.4), (0.0, 2.0))}},),
         forms=[
             Form(args=(("g_Q", "Tensor"), ("g_R", "Tensor"), ("Q", "Tensor"), ("R", "Tensor")), results=("slope",), diff=("g_Q", "g_R", "Q", "R"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="rank_of",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 2)}, "atol": 0.0, "rtol": 1e-10, "hermitian": False},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("atol", "float"), ("rtol", "float"), ("hermitian", "bool")), results=("out",), like="numpy.linalg.matrix_rank(A, rtol=rtol)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="ravel",
+        methods=("ravel",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": ()}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ravel", kind="name"),
         ],
     ),
     Op(
@@ -162,9 +236,54 @@ OPS = [
         ],
     ),
     Op(
+        name="shifted_chebyshev_polynomial_t",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="shifted_chebyshev_polynomial_u",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="shifted_chebyshev_polynomial_v",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="shifted_chebyshev_polynomial_w",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="slogdet_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"g_sign": {"shape": ()}, "g_log": {"shape": ()}, "A": {"shape": (3, 3), "kind": "invertible"}, "sign": {"shape": ()}},),
+        forms=[
+            Form(args=(("g_sign", "Tensor"), ("g_log", "Tensor"), ("A", "Tensor"), ("sign", "Tensor")), results=("slope",), diff=("g_sign", "g_log", "A", "sign"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="svd_backward",
         home="internal",
-        dtypes=("f32", "f64"),
+        dtypes=("f32", "f64", "c64", "c128"),
         cases=({"g_U": {"shape": (3, 2)}, "g_S": {"shape": (2,)}, "g_Vh": {"shape": (2, 2)}, "U": {"shape": (3, 2)}, "S": {"values": (3.0, 1.0)}, "Vh": {"shape": (2, 2)}},),
         forms=[
             Form(args=(("g_U", "Tensor"), ("g_S", "Tensor"), ("g_Vh", "Tensor"), ("U", "Tensor"), ("S", "Tensor"), ("Vh", "Tensor")), results=("slope",), diff=("g_U", "g_S", "g_Vh", "U", "S", "Vh"), tests="tests/ops/test_catalogue.py"),
@@ -185,6 +304,15 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "dims": (2,)}, {"input": {"shape": (3,)}, "dims": (2, 2)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dims", "int[]")), results=("out",), diff=("input",), like="numpy.tile(input, dims)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="triangular_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (3, 2)}, "A": {"shape": (3, 3)}, "out": {"shape": (3, 2)}, "upper": True, "left": True, "unitriangular": False},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("upper", "bool"), ("left", "bool"), ("unitriangular", "bool")), results=("slope",), diff=("grad", "A", "out"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -214,6 +342,7 @@ OPS = [
     ),
     Op(
         name="vstack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.vstack", kind="name"),

@@ -7,6 +7,7 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="arange",
+        out=True,
         cases=({"end": 5},),
         forms=[
             Form(args=(("end", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.arange(end)", kind="expr"),
@@ -29,6 +30,7 @@ OPS = [
     ),
     Op(
         name="empty",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_factory.py"),
@@ -36,6 +38,7 @@ OPS = [
     ),
     Op(
         name="eye",
+        out=True,
         cases=({"n": 3}, {"n": 2, "m": 3}),
         forms=[
             Form(args=(("n", "int"), ("m", "int?", None), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.eye(n, m)", kind="expr"),
@@ -51,6 +54,7 @@ OPS = [
     ),
     Op(
         name="full",
+        out=True,
         cases=({"size": (2, 3), "fill_value": 1.5},),
         forms=[
             Form(args=(("size", "int[]"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full(size, fill_value)", kind="expr"),
@@ -79,6 +83,7 @@ OPS = [
     ),
     Op(
         name="linspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         forms=[
             Form(args=(("start", "Scalar"), ("end", "Scalar"), ("steps", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.linspace(start, end, steps)", kind="expr"),
@@ -86,6 +91,7 @@ OPS = [
     ),
     Op(
         name="logspace",
+        out=True,
         cases=({"start": 0, "end": 1, "steps": 5},),
         tol=1e-06,
         forms=[
@@ -94,6 +100,7 @@ OPS = [
     ),
     Op(
         name="ones",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones(size)", kind="expr"),
@@ -123,6 +130,7 @@ OPS = [
     ),
     Op(
         name="zeros",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros(size)", kind="expr"),

@@ -6,6 +6,14 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="argwhere",
+        methods=("argwhere",),
+        cases=({"input": {"shape": (2, 3), "kind": "mask"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.argwhere", kind="name"),
+        ],
+    ),
+    Op(
         name="as_strided_backward",
         home="internal",
         cases=({"grad": {"shape": (2, 3)}, "input_size": (12,), "size": (2, 3), "stride": (4, 1), "storage_offset": 1},),
@@ -15,7 +23,9 @@ OPS = [
     ),
     Op(
         name="as_strided_scatter",
+        methods=("as_strided_scatter",),
         cases=({"input": {"shape": (12,)}, "src": {"shape": (2, 3)}, "size": (2, 3), "stride": (4, 1), "storage_offset": 1},),
+        skip={"batching": "offsets count in the memory of all samples"},
         forms=[
             Form(args=(("input", "Tensor"), ("src", "Tensor"), ("size", "int[]"), ("stride", "int[]"), ("storage_offset", "int?", None)), results=("out",), diff=("input", "src"), tests="tests/ops/test_view.py"),
         ],
@@ -30,10 +40,12 @@ OPS = [
     ),
     Op(
         name="bucketize",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "boundaries": {"values": (0.0, 1.0, 2.0)}},),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 3)}, "boundaries": {"values": (0.0, 1.0, 2.0)}}, {"input": {"values": 1.0}, "boundaries": {"values": (0.0, 1.0, 2.0)}, "right": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("boundaries", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(boundaries, input, \"right\" if right else \"left\")", kind="expr"),
+            Form(args=(("input", "Tensor|Scalar"), ("boundaries", "Tensor"), ("out_int32", "bool", False, "kwonly"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(boundaries, input, \"right\" if right else \"left\")", kind="expr"),
         ],
     ),
     Op(
@@ -69,8 +81,19 @@ OPS = [
         ],
     ),
     Op(
+        name="embedding_bag",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (3, 2), "range": (0.0, 4.0), "kind": "index"}, "weight": {"shape": (5, 2), "kind": "distinct"}}, {"input": {"shape": (3, 2), "range": (0.0, 4.0), "kind": "index"}, "weight": {"shape": (5, 2), "kind": "distinct"}, "mode": "sum"}, {"input": {"values": ((0, 1), (4, 2))}, "weight": {"shape": (5, 2), "kind": "distinct"}, "mode": "max"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("offsets", "Tensor?", None), ("max_norm", "float?", None), ("norm_type", "float", 2.0), ("scale_grad_by_freq", "bool", False), ("mode", "str", "mean"), ("sparse", "bool", False), ("per_sample_weights", "Tensor?", None), ("include_last_offset", "bool", False), ("padding_idx", "int?", None)), results=("out",), diff=("weight", "per_sample_weights"), like="weight[input].max(1) if mode == \"max\" else weight[input].sum(1) if mode == \"sum\" else weight[input].mean(1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="gather",
         methods=("gather",),
+        out=True,
         cases=({"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "index"}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor")), results=("out",), diff=("input",), saved=("index",), tests="tests/ops/test_index.py"),
@@ -95,6 +118,7 @@ OPS = [
     Op(
         name="index_copy",
         methods=("index_copy",),
+        inplace=("index_copy_",),
         cases=({"input": {"shape": (5, 3)}, "dim": 0, "index": {"shape": (3,), "kind": "permutation"}, "source": {"shape": (3, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor")), results=("out",), diff=("input", "source"), saved=("index",), tests="tests/ops/test_catalogue.py"),
@@ -103,6 +127,7 @@ OPS = [
     Op(
         name="index_fill",
         methods=("index_fill",),
+        inplace=("index_fill_",),
         cases=({"input": {"shape": (5, 3)}, "dim": 0, "index": {"shape": (3,), "kind": "permutation"}, "value": {"shape": ()}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("value", "Tensor|Scalar")), results=("out",), diff=("input", "value"), saved=("index",), tests="tests/ops/test_catalogue.py"),
@@ -118,16 +143,51 @@ OPS = [
         ],
     ),
     Op(
+        name="index_reduce",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("index_reduce",),
+        inplace=("index_reduce_",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4,), "range": (0.0, 3.0), "kind": "index"}, "source": {"shape": (4, 2), "kind": "nonzero"}, "reduce": "prod"}, {"input": {"shape": (2, 3), "kind": "distinct"}, "dim": 1, "index": {"shape": (4,), "range": (0.0, 3.0), "kind": "index"}, "source": {"shape": (2, 4), "kind": "distinct"}, "reduce": "amin"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="index_select",
         methods=("index_select",),
+        out=True,
         cases=({"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (5,), "kind": "index"}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor")), results=("out",), diff=("input",), saved=("index",), like="numpy.take(input, index, axis=dim)", kind="expr"),
         ],
     ),
     Op(
+        name="isin",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
+        python=True,
+        cases=({"elements": {"values": ((1, 2), (3, 4))}, "test_elements": {"values": (2, 4, 7)}}, {"elements": {"values": ((1, 2), (3, 4))}, "test_elements": {"values": (2, 4, 7)}, "invert": True}),
+        forms=[
+            Form(args=(("elements", "Tensor"), ("test_elements", "Tensor"), ("assume_unique", "bool", False, "kwonly"), ("invert", "bool", False, "kwonly")), results=("out",), like="numpy.isin(elements, test_elements, invert=invert)", kind="expr"),
+            Form(args=(("elements", "Scalar"), ("test_elements", "Tensor"), ("assume_unique", "bool", False, "kwonly"), ("invert", "bool", False, "kwonly")), results=("out",), like="numpy.isin(elements, test_elements, invert=invert)", kind="expr"),
+            Form(args=(("elements", "Tensor"), ("test_elements", "Scalar"), ("assume_unique", "bool", False, "kwonly"), ("invert", "bool", False, "kwonly")), results=("out",), like="numpy.isin(elements, test_elements, invert=invert)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="masked_scatter",
+        methods=("masked_scatter",),
+        inplace=("masked_scatter_",),
+        cases=({"input": {"shape": (2, 3)}, "mask": {"values": ((True, False, True), (False, True, False))}, "source": {"shape": (4,)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("mask", "Tensor"), ("source", "Tensor")), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="masked_select",
         methods=("masked_select",),
+        out=True,
         cases=({"input": {"shape": (3, 4)}, "mask": {"shape": (3, 4), "kind": "mask"}},),
         forms=[
             Form(args=(("input", "Tensor"), ("mask", "Tensor")), results=("out",), diff=("input",), saved=("mask",), like="input[mask]", kind="expr"),
@@ -144,6 +204,7 @@ OPS = [
     Op(
         name="nonzero",
         methods=("nonzero",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "mask"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), like="numpy.argwhere", kind="name"),
@@ -155,6 +216,15 @@ OPS = [
         cases=({"input": {"shape": (4,), "kind": "index"}, "num_classes": 5},),
         forms=[
             Form(args=(("input", "Tensor"), ("num_classes", "int", -1)), results=("out",), like="numpy.eye(num_classes, dtype=int)[input]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="put",
+        methods=("put",),
+        inplace=("put_",),
+        cases=({"input": {"shape": (3, 4)}, "index": {"values": (0, 5, 11)}, "source": {"shape": (3,)}}, {"input": {"shape": (3, 4)}, "index": {"values": (0, 5, 5)}, "source": {"shape": (3,)}, "accumulate": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("index", "Tensor"), ("source", "Tensor"), ("accumulate", "bool", False)), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
@@ -177,11 +247,41 @@ OPS = [
         ],
     ),
     Op(
-        name="searchsorted",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
-        cases=({"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"shape": (2, 3)}},),
+        name="scatter_reduce",
+        methods=("scatter_reduce",),
+        inplace=("scatter_reduce_",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "nonzero"}, "reduce": "prod"}, {"input": {"shape": (3, 2), "kind": "distinct"}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "distinct"}, "reduce": "amax", "include_self": False}),
         forms=[
-            Form(args=(("sorted_sequence", "Tensor"), ("input", "Tensor"), ("right", "bool", False, "kwonly")), results=("out",), like="numpy.searchsorted(sorted_sequence, input, \"right\" if right else \"left\")", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="scatter_reduce_value",
+        home="internal",
+        cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (2, 2), "kind": "index"}, "src": {"shape": (2, 2)}, "reduce": "sum", "include_self": True},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="searchsorted",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
+        python=True,
+        cases=({"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"shape": (2, 3)}}, {"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"values": 1.0}, "side": "right"}, {"sorted_sequence": {"values": (2.0, 0.0, 1.0)}, "input": {"shape": (2, 3)}, "sorter": {"values": (1, 2, 0)}}),
+        forms=[
+            Form(args=(("sorted_sequence", "Tensor"), ("input", "Tensor|Scalar"), ("out_int32", "bool", False, "kwonly"), ("right", "bool", False, "kwonly"), ("side", "str?", None, "kwonly"), ("sorter", "Tensor?", None, "kwonly")), results=("out",), like="numpy.searchsorted(sorted_sequence, input, side or (\"right\" if right else \"left\"), sorter)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="searchsorted_in",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"sorted_sequence": {"values": (0.0, 1.0, 2.0)}, "input": {"shape": (2, 3)}, "right": False},),
+        forms=[
+            Form(args=(("sorted_sequence", "Tensor"), ("input", "Tensor"), ("right", "bool")), results=("out",), like="numpy.searchsorted(sorted_sequence, input, \"right\" if right else \"left\")", kind="expr"),
         ],
     ),
     Op(
@@ -227,6 +327,7 @@ OPS = [
     Op(
         name="take_along_dim",
         methods=("take_along_dim",),
+        out=True,
         cases=({"input": {"shape": (4, 3)}, "indices": {"shape": (2, 3), "kind": "index"}, "dim": 0},),
         forms=[
             Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("dim", "int?", None)), results=("out",), diff=("input",), like="numpy.take_along_axis(input, indices, dim)", kind="expr"),
@@ -238,6 +339,15 @@ OPS = [
         cases=({"grad": {"shape": (3, 3, 3)}, "input_size": (5, 3), "dimension": 0, "size": 3, "step": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("dimension", "int"), ("size", "int"), ("step", "int")), results=("slope",), diff=("grad",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="unravel_index",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
+        python=True,
+        cases=({"indices": {"values": (0, 5, 11)}, "shape": (3, 4)},),
+        forms=[
+            Form(args=(("indices", "Tensor"), ("shape", "int[]")), results=("out[]",), like="numpy.unravel_index(indices, shape)", kind="expr"),
         ],
     ),
 ]

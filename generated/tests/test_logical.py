@@ -8,8 +8,9 @@ OPS = [
     Op(
         name="bitwise_and",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_and",),
+        inplace=("bitwise_and_",),
         operators=("&",),
         out=True,
         forms=[
@@ -19,8 +20,9 @@ OPS = [
     Op(
         name="bitwise_left_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_left_shift",),
+        inplace=("bitwise_left_shift_",),
         operators=("<<",),
         out=True,
         forms=[
@@ -30,8 +32,9 @@ OPS = [
     Op(
         name="bitwise_not",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_not",),
+        inplace=("bitwise_not_",),
         operators=("~",),
         out=True,
         forms=[
@@ -41,8 +44,9 @@ OPS = [
     Op(
         name="bitwise_or",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_or",),
+        inplace=("bitwise_or_",),
         operators=("|",),
         out=True,
         forms=[
@@ -52,8 +56,9 @@ OPS = [
     Op(
         name="bitwise_right_shift",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_right_shift",),
+        inplace=("bitwise_right_shift_",),
         operators=(">>",),
         out=True,
         forms=[
@@ -63,8 +68,9 @@ OPS = [
     Op(
         name="bitwise_xor",
         elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
         methods=("bitwise_xor",),
+        inplace=("bitwise_xor_",),
         operators=("^",),
         out=True,
         forms=[
@@ -76,6 +82,7 @@ OPS = [
         elementwise=True,
         promote="bool",
         methods=("logical_and",),
+        inplace=("logical_and_",),
         out=True,
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.logical_and", kind="name"),
@@ -86,6 +93,7 @@ OPS = [
         elementwise=True,
         promote="bool",
         methods=("logical_not",),
+        inplace=("logical_not_",),
         out=True,
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), like="numpy.logical_not", kind="name"),
@@ -96,6 +104,7 @@ OPS = [
         elementwise=True,
         promote="bool",
         methods=("logical_or",),
+        inplace=("logical_or_",),
         out=True,
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.logical_or", kind="name"),
@@ -106,6 +115,7 @@ OPS = [
         elementwise=True,
         promote="bool",
         methods=("logical_xor",),
+        inplace=("logical_xor_",),
         out=True,
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.logical_xor", kind="name"),

@@ -50,14 +50,15 @@ OPS = [
     ),
     Op(
         name="empty_like",
+        out=True,
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"faces": "the memory holds whatever it held", "batching": "what the memory held is not the same twice"},
         forms=[
             Form(args=(("input", "Tensor"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
         name="fill",
-        home="internal",
         promote="input",
         inplace=("fill_",),
         cases=({"input": {"shape": (2, 3)}, "value": {"shape": ()}},),
@@ -66,10 +67,52 @@ OPS = [
         ],
     ),
     Op(
+        name="float_power",
+        methods=("float_power",),
+        inplace=("float_power_",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (3,), "range": (0.5, 3.0)}, "exponent": {"values": 2}}, {"input": {"shape": (3,), "range": (0.5, 3.0)}, "exponent": {"shape": (3,)}}, {"input": 2.0, "exponent": {"shape": (3,)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("exponent", "Tensor|Scalar")), results=("out",), diff=("input", "exponent"), like="numpy.float_power(input, exponent)", kind="expr"),
+            Form(args=(("input", "Scalar"), ("exponent", "Tensor")), results=("out",), diff=("exponent",), like="numpy.float_power(input, exponent)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="frexp",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("frexp",),
+        out=True,
+        python=True,
+        cases=({"input": {"values": (1.5, -3.5, 0.3, 6000.0)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("mantissa", "exponent"), diff=("input",), diff_results=("mantissa",), like="numpy.frexp", kind="name"),
+        ],
+    ),
+    Op(
         name="full_like",
         cases=({"input": {"shape": (2, 3)}, "fill_value": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full_like(input, fill_value)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="isreal",
+        methods=("isreal",),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,), "dtype": "c128"}}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.isreal", kind="name"),
+        ],
+    ),
+    Op(
+        name="nan_to_num",
+        methods=("nan_to_num",),
+        inplace=("nan_to_num_",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "nan": 2.0, "posinf": 3.0, "neginf": -4.0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("nan", "float?", None), ("posinf", "float?", None), ("neginf", "float?", None)), results=("out",), diff=("input",), like="numpy.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)", kind="expr"),
         ],
     ),
     Op(
@@ -101,6 +144,7 @@ OPS = [
     ),
     Op(
         name="ones_like",
+        out=True,
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.ones_like", kind="name"),
@@ -117,6 +161,7 @@ OPS = [
     ),
     Op(
         name="zeros_like",
+        out=True,
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros_like", kind="name"),

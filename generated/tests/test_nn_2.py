@@ -6,30 +6,12 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="cross_entropy_index",
-        home="internal",
+        name="feature_alpha_dropout",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.1},),
+        python=True,
+        cases=({"input": {"shape": (2, 3, 4)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out", "logsumexp", "total_weight"), diff=("input",), diff_results=("out",), saved=("input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="cross_entropy_index_backward",
-        home="internal",
-        cases=({"grad": {"shape": ()}, "input": {"shape": (4, 3)}, "target": {"values": (0, 2, 1, 1)}, "logsumexp": {"values": (0.0, 0.0, 0.0, 0.0)}, "total_weight": {"values": 4.0}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0},),
-        skip={"grad": "logsumexp and total_weight are functions of input and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("logsumexp", "Tensor"), ("total_weight", "Tensor"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out",), diff=("grad", "input"), saved=("grad", "input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="dropout",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "training": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_random.py"),
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", False), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
@@ -48,6 +30,37 @@ OPS = [
         cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 2)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int", -1)), results=("out",), diff=("input",), like="numpy.split(input, 2, axis=dim)[0] * scipy.special.expit(numpy.split(input, 2, axis=dim)[1])", kind="expr"),
+        ],
+    ),
+    Op(
+        name="grid_sample",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-0.9, 0.9)}}, {"input": {"shape": (1, 1, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-1.2, 1.2)}, "mode": "bicubic", "padding_mode": "border"}, {"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"shape": (1, 1, 2, 2, 3), "range": (-1.5, 1.5)}, "padding_mode": "reflection", "align_corners": True}),
+        skip={"third": "a kink lies within the step of differences"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "str", "bilinear"), ("padding_mode", "str", "zeros"), ("align_corners", "bool?", None)), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="grid_sampler_2d",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 1, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-0.9, 0.9)}, "interpolation_mode": 0, "padding_mode": 0, "align_corners": True},),
+        skip={"third": "a kink lies within the step of differences"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="grid_sampler_3d",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"shape": (1, 1, 2, 2, 3), "range": (-0.9, 0.9)}, "interpolation_mode": 0, "padding_mode": 1, "align_corners": False},),
+        skip={"third": "a kink lies within the step of differences"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
@@ -87,6 +100,16 @@ OPS = [
         ],
     ),
     Op(
+        name="interpolate",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "mode": "bilinear"}, {"input": {"shape": (1, 2, 4, 3)}, "size": (2, 2), "mode": "area"}, {"input": {"shape": (1, 1, 5, 4)}, "size": (3, 3), "mode": "bicubic", "antialias": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None), ("recompute_scale_factor", "bool?", None), ("antialias", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="kl_div",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
@@ -114,9 +137,19 @@ OPS = [
         ],
     ),
     Op(
+        name="local_response_norm",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (2, 5, 3)}, "size": 3, "alpha": 0.5}, {"input": {"shape": (2, 4, 2, 2)}, "size": 2, "alpha": 0.5}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int"), ("alpha", "float", 0.0001), ("beta", "float", 0.75), ("k", "float", 1.0)), results=("out",), diff=("input",), like="input / (k + alpha / size * sum(numpy.pad(input ** 2, [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (input.ndim - 2))[:, i:i + input.shape[1]] for i in range(size))) ** beta", kind="expr"),
+        ],
+    ),
+    Op(
         name="log_softmax",
         promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("log_softmax",),
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
         forms=[
@@ -195,12 +228,72 @@ OPS = [
         ],
     ),
     Op(
+        name="max_unpool1d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 2)}, "indices": {"values": (((1, 2), (0, 3)),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[]?", None), ("padding", "int[1]", (0,)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="max_unpool2d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 1, 1, 2)}, "indices": {"values": ((((5, 2),),),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[]?", None), ("padding", "int[2]", (0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="max_unpool3d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 1, 1, 1, 2)}, "indices": {"values": (((((9, 3),),),),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[]?", None), ("padding", "int[3]", (0, 0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="mse_loss",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean((input - target) ** 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="multi_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}}, {"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}, "p": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("p", "int", 1), ("margin", "float", 1.0), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "weight"), like="((numpy.maximum(margin - input[numpy.arange(len(input)), target][:, None] + input, 0) ** p).sum(1) - margin ** p).mean() / input.shape[1]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="multilabel_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (2, 4)}, "target": {"values": ((3, 0, -1, 1), (1, -1, 0, 0))}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean")), results=("out",), diff=("input",), values=((((0.1, 0.2, 0.4, 0.8),), ((3, 0, -1, 1),), "mean", 0.85),)),
+        ],
+    ),
+    Op(
+        name="multilabel_soft_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}, "reduction": "none"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((numpy.logaddexp(0, -input) * target + numpy.logaddexp(0, input) * (1 - target)).mean(-1))", kind="expr"),
         ],
     ),
     Op(
@@ -255,6 +348,15 @@ OPS = [
         skip={"grad": "mu and rstd are functions of input and not free"},
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("num_groups", "int"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "mu", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="native_layer_norm",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "eps": 1e-05},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
         ],
     ),
 ]

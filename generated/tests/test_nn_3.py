@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="native_layer_norm",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "eps": 1e-05},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
         name="native_layer_norm_backward",
         home="internal",
         cases=({"grad": {"shape": (4, 3)}, "input": {"shape": (4, 3)}, "normalized_shape": (3,), "mu": {"values": ((0.0,), (0.0,), (0.0,), (0.0,))}, "rstd": {"values": ((1.0,), (1.0,), (1.0,), (1.0,))}, "want_input": True, "want_weight": True, "want_bias": True},),
@@ -81,6 +72,15 @@ OPS = [
         cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("p", "float", 2.0), ("eps", "float", 1e-06), ("keepdim", "bool", False)), results=("out",), diff=("x1", "x2"), like="numpy.linalg.norm(x1 - x2 + eps, p, axis=-1, keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="pdist",
+        dtypes=("f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (4, 3)}, "p": 1.0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("input",), like="numpy.array([numpy.linalg.norm(input[i] - input[j], p) for i in range(len(input)) for j in range(i + 1, len(input))])", kind="expr"),
         ],
     ),
     Op(
@@ -158,6 +158,7 @@ OPS = [
         name="prelu",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("prelu",),
         cases=({"input": {"shape": (2, 3)}, "weight": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "weight": {"shape": (1,)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "weight"), like="numpy.where(input > 0, input, numpy.reshape(weight, (1, -1)) * input)", kind="expr"),
@@ -170,6 +171,15 @@ OPS = [
         cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?", None), ("eps", "float?", None)), results=("out",), diff=("input", "weight"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="rrelu",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (2, 3), "kind": "nonzero"}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("lower", "float", 0.125), ("upper", "float", 0.3333333333333333), ("training", "bool", False), ("inplace", "bool", False)), results=("out",), diff=("input",), like="numpy.where(input >= 0, input, input * (lower + upper) / 2)", kind="expr"),
         ],
     ),
     Op(
@@ -202,7 +212,7 @@ OPS = [
     Op(
         name="softmax",
         promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("softmax",),
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
         forms=[
@@ -233,6 +243,99 @@ OPS = [
         cases=({"anchor": {"shape": (2, 3)}, "positive": {"shape": (2, 3)}, "negative": {"shape": (2, 3)}, "margin": 8.0},),
         forms=[
             Form(args=(("anchor", "Tensor"), ("positive", "Tensor"), ("negative", "Tensor"), ("margin", "float", 1.0, "kwonly"), ("p", "float", 2.0, "kwonly"), ("eps", "float", 1e-06, "kwonly"), ("swap", "bool", False, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("anchor", "positive", "negative"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="triplet_margin_with_distance_loss",
+        home="nn.functional",
+        python=True,
+        cases=({"anchor": {"shape": (3, 4)}, "positive": {"shape": (3, 4)}, "negative": {"shape": (3, 4)}},),
+        forms=[
+            Form(args=(("anchor", "Tensor"), ("positive", "Tensor"), ("negative", "Tensor"), ("distance_function", "any", None, "kwonly"), ("margin", "float", 1.0, "kwonly"), ("swap", "bool", False, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("anchor", "positive", "negative"), like="numpy.maximum(margin + numpy.linalg.norm(anchor - positive + 1e-6, axis=-1) - numpy.linalg.norm(anchor - negative + 1e-6, axis=-1), 0).mean()", kind="expr"),
+        ],
+    ),
+    Op(
+        name="upsample",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_bicubic_backward",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_bicubic_to",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_bilinear",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_linear_backward",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_linear_to",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False}, {"input": {"shape": (1, 1, 4)}, "size": (7,), "scale": (), "align_corners": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_nearest",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        python=True,
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_nearest_backward",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "exact": False},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="upsample_nearest_to",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "exact": False}, {"input": {"shape": (1, 1, 4)}, "size": (3,), "scale": (0.8,), "exact": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
 ]

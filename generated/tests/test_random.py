@@ -14,6 +14,26 @@ OPS = [
         ],
     ),
     Op(
+        name="bernoulli_fill",
+        home="internal",
+        methods=("bernoulli_",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "Tensor|Scalar", 0.5), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="cauchy_fill",
+        home="internal",
+        methods=("cauchy_",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("median", "float", 0.0), ("sigma", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
         name="exponential",
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
@@ -25,8 +45,29 @@ OPS = [
         ],
     ),
     Op(
+        name="geometric_fill",
+        home="internal",
+        methods=("geometric_",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}, "p": 0.5},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="log_normal_fill",
+        home="internal",
+        methods=("log_normal_",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("mean", "float", 1.0), ("std", "float", 2.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
         name="multinomial",
         methods=("multinomial",),
+        out=True,
         cases=({"input": {"shape": (5,), "kind": "unit"}, "num_samples": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("num_samples", "int"), ("replacement", "bool", False), ("generator", "generator?", None, "kwonly")), results=("out",)),
@@ -61,6 +102,7 @@ OPS = [
     ),
     Op(
         name="rand_like",
+        out=True,
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
@@ -68,6 +110,7 @@ OPS = [
     ),
     Op(
         name="randint",
+        out=True,
         cases=({"high": 5, "size": (2, 3)},),
         forms=[
             Form(args=(("high", "int"), ("size", "int[]"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
@@ -75,7 +118,17 @@ OPS = [
         ],
     ),
     Op(
+        name="randint_like",
+        python=True,
+        cases=({"input": {"shape": (2, 3)}, "high": 5},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("high", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("low", "int"), ("high", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
         name="randn",
+        out=True,
         cases=({"size": (2, 3)},),
         forms=[
             Form(args=(("size", "int[]"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
@@ -83,9 +136,22 @@ OPS = [
     ),
     Op(
         name="randn_like",
+        out=True,
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="random_fill",
+        home="internal",
+        methods=("random_",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("to", "int"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("from_", "int"), ("to", "int?"), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(

@@ -9,6 +9,7 @@ OPS = [
         name="all",
         promote="bool",
         methods=("all",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "mask"}}, {"input": {"shape": (2, 3), "kind": "mask"}, "dim": (1,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), like="numpy.all(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -16,8 +17,9 @@ OPS = [
     ),
     Op(
         name="amax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amax",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.max(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -25,8 +27,9 @@ OPS = [
     ),
     Op(
         name="amin",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("amin",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": (0,), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.min(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -34,8 +37,9 @@ OPS = [
     ),
     Op(
         name="aminmax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("aminmax",),
+        out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int?", None, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("min", "max"), diff=("input",), diff_results=("min", "max"), like="(numpy.min(input, axis=dim, keepdims=keepdim), numpy.max(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -45,6 +49,7 @@ OPS = [
         name="any",
         promote="bool",
         methods=("any",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "mask"}}, {"input": {"shape": (2, 3), "kind": "mask"}, "dim": (1,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), like="numpy.any(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -53,7 +58,7 @@ OPS = [
     Op(
         name="argmax",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmax",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -63,7 +68,7 @@ OPS = [
     Op(
         name="argmin",
         promote="int64",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("argmin",),
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
         forms=[
@@ -81,8 +86,9 @@ OPS = [
     ),
     Op(
         name="kthvalue",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("kthvalue",),
+        out=True,
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "k": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("k", "int"), ("dim", "int", -1), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -93,6 +99,7 @@ OPS = [
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("logsumexp",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "dim": (1,)}, {"input": {"shape": (3, 4)}, "dim": (0, 1), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]"), ("keepdim", "bool", False)), results=("out",), diff=("input",), saved=("input", "out"), like="scipy.special.logsumexp(input, axis=dim, keepdims=keepdim)", kind="expr"),
@@ -100,8 +107,9 @@ OPS = [
     ),
     Op(
         name="max",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("max",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.max(input)", kind="expr"),
@@ -112,7 +120,7 @@ OPS = [
     Op(
         name="max_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.max(input, axis=dim, keepdims=keepdim), numpy.argmax(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -121,6 +129,7 @@ OPS = [
     Op(
         name="mean",
         methods=("mean",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}, {"input": {"shape": (2, 3, 2)}, "dim": (0, 2), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.mean(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -128,8 +137,9 @@ OPS = [
     ),
     Op(
         name="median",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("median",),
+        out=True,
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sort(numpy.ravel(input))[(input.size - 1) // 2]", kind="expr"),
@@ -139,7 +149,7 @@ OPS = [
     Op(
         name="median_all",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
@@ -148,7 +158,7 @@ OPS = [
     Op(
         name="median_dim",
         home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -156,8 +166,9 @@ OPS = [
     ),
     Op(
         name="min",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("min",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.min(input)", kind="expr"),
@@ -168,7 +179,7 @@ OPS = [
     Op(
         name="min_dim",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 0, "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.min(input, axis=dim, keepdims=keepdim), numpy.argmin(input, axis=dim, keepdims=keepdim))", kind="expr"),
@@ -176,8 +187,9 @@ OPS = [
     ),
     Op(
         name="mode",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("mode",),
+        out=True,
         cases=({"input": {"shape": (3, 5), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int", -1), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -187,6 +199,7 @@ OPS = [
         name="nanmean",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("nanmean",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), diff=("input",), like="numpy.nanmean(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -194,8 +207,9 @@ OPS = [
     ),
     Op(
         name="nanmedian",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nanmedian",),
+        out=True,
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
@@ -204,11 +218,22 @@ OPS = [
     Op(
         name="nansum",
         promote="sum",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nansum",),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input",), like="numpy.nansum(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="norm",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("norm",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "p": 3, "dim": (1,), "keepdim": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "any", "fro"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.linalg.norm(input.ravel() if dim is None else input, 2 if p == \"fro\" else p, axis=None if dim is None else tuple(dim) if len(dim) > 1 else dim[0], keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(
@@ -220,9 +245,22 @@ OPS = [
         ],
     ),
     Op(
+        name="renorm",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("renorm",),
+        inplace=("renorm_",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (3, 4)}, "p": 2, "dim": 0, "maxnorm": 0.8},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "Scalar"), ("dim", "int"), ("maxnorm", "Scalar")), results=("out",), diff=("input",), like="input * numpy.where(numpy.linalg.norm(input, p, axis=1, keepdims=True) > maxnorm, maxnorm / (numpy.linalg.norm(input, p, axis=1, keepdims=True) + 1e-7), 1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="std",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("std",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("out",), diff=("input",), like="numpy.std(input, ddof=int(unbiased))", kind="expr"),
@@ -233,9 +271,11 @@ OPS = [
     Op(
         name="std_mean",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
+            Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, ddof=int(unbiased)), numpy.mean(input))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, axis=dim or None, ddof=correction, keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("unbiased", "bool"), ("keepdim", "bool", False)), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, axis=dim or None, ddof=int(unbiased), keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
         ],
     ),
     Op(
@@ -268,6 +308,7 @@ OPS = [
         name="var",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("var",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("out",), diff=("input",), like="numpy.var(input, ddof=int(unbiased))", kind="expr"),
@@ -278,9 +319,11 @@ OPS = [
     Op(
         name="var_mean",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
+            Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("var", "mean"), diff=("input",), diff_results=("var", "mean"), like="(numpy.var(input, ddof=int(unbiased)), numpy.mean(input))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("var", "mean"), diff=("input",), diff_results=("var", "mean"), like="(numpy.var(input, axis=dim or None, ddof=correction, keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("unbiased", "bool"), ("keepdim", "bool", False)), results=("var", "mean"), diff=("input",), diff_results=("var", "mean"), like="(numpy.var(input, axis=dim or None, ddof=int(unbiased), keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
         ],
     ),
     Op(
@@ -304,10 +347,10 @@ OPS = [
     Op(
         name="vector_norm",
         home="linalg",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 3}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 1}),
         forms=[
-            Form(args=(("input", "Tensor"), ("ord", "Scalar", 2), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.linalg.norm(input if dim else numpy.ravel(input), ord=ord, axis=dim[0] if dim else None, keepdims=keepdim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("ord", "Scalar", 2), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sum(numpy.abs(input) ** ord, axis=dim or None, keepdims=keepdim) ** (1 / ord) if numpy.isfinite(ord) else numpy.max(numpy.abs(input), axis=dim or None, keepdims=keepdim)", kind="expr"),
         ],
     ),
 ]

@@ -7,8 +7,9 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="cummax",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("cummax",),
+        out=True,
         cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int")), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -16,8 +17,9 @@ OPS = [
     ),
     Op(
         name="cummin",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("cummin",),
+        out=True,
         cases=({"input": {"shape": (2, 4), "kind": "distinct"}, "dim": 1},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int")), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_catalogue.py"),
@@ -28,6 +30,7 @@ OPS = [
         promote="sum",
         methods=("cumprod",),
         inplace=("cumprod_",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input",), like="numpy.cumprod(input, axis=dim)", kind="expr"),
@@ -38,6 +41,7 @@ OPS = [
         promote="sum",
         methods=("cumsum",),
         inplace=("cumsum_",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.cumsum(input, axis=dim)", kind="expr"),
@@ -47,6 +51,7 @@ OPS = [
         name="logcumsumexp",
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("logcumsumexp",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.logaddexp.accumulate(input, axis=dim)", kind="expr"),

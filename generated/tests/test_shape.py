@@ -6,10 +6,52 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="block_diag",
+        python=True,
+        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 2)}]}, {"tensors": [{"shape": (3,)}, {"shape": (2, 2)}]}),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="scipy.linalg.block_diag(*tensors)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="broadcast_tensors",
+        python=True,
+        cases=({"tensors": [{"shape": (2, 1)}, {"shape": (3,)}]},),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"),), results=("out[]",), diff=("tensors",), like="numpy.broadcast_arrays(*tensors)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="cartesian_prod",
+        python=True,
+        cases=({"tensors": [{"shape": (2,)}, {"shape": (3,)}]},),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.stack([x.ravel() for x in numpy.meshgrid(*tensors, indexing=\"ij\")], -1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="cat",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (4, 3)}]}, {"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}, {"shape": (2, 2)}], "dim": 1}),
         forms=[
             Form(args=(("tensors", "Tensor[]"), ("dim", "int", 0)), results=("out",), diff=("tensors",), like="numpy.concatenate(tensors, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="combinations",
+        python=True,
+        cases=({"input": {"shape": (4,)}}, {"input": {"shape": (3,)}, "with_replacement": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("r", "int", 2), ("with_replacement", "bool", False)), results=("out",), diff=("input",), like="input[numpy.stack(numpy.triu_indices(len(input), 0 if with_replacement else 1), 1)]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="complex",
+        dtypes=("f32", "f64"),
+        out=True,
+        cases=({"real": {"shape": (2, 3)}, "imag": {"shape": (2, 3)}}, {"real": {"shape": (2, 1)}, "imag": {"shape": (3,)}}),
+        forms=[
+            Form(args=(("real", "Tensor"), ("imag", "Tensor")), results=("out",), diff=("real", "imag"), like="real + 1j * imag", kind="expr"),
         ],
     ),
     Op(
@@ -20,11 +62,67 @@ OPS = [
         ],
     ),
     Op(
+        name="cumulative_trapezoid",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        python=True,
+        cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}),
+        forms=[
+            Form(args=(("y", "Tensor"), ("x", "Tensor?", None), ("dx", "Scalar?", None, "kwonly"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("y", "x"), like="numpy.cumsum((numpy.take(y, range(1, y.shape[dim]), dim) + numpy.take(y, range(y.shape[dim] - 1), dim)) / 2 * ((1 if dx is None else dx) if x is None else numpy.diff(x)), axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="diff",
+        methods=("diff",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 5)}, "n": 2, "prepend": {"shape": (2, 1)}, "append": {"shape": (2, 2)}}, {"input": {"shape": (2, 3)}, "n": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("n", "int", 1), ("dim", "int", -1), ("prepend", "Tensor?", None), ("append", "Tensor?", None)), results=("out",), diff=("input", "prepend", "append"), like="numpy.diff(numpy.concatenate([x for x in (prepend, input, append) if x is not None], dim), n, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="dsplit",
+        methods=("dsplit",),
+        python=True,
+        cases=({"input": {"shape": (2, 2, 4)}, "sections": 2}, {"input": {"shape": (1, 2, 5)}, "indices": (1, 3)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.dsplit(input, sections)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("indices", "int[]")), results=("out[]",), diff=("input",), like="numpy.dsplit(input, indices)", kind="expr"),
+        ],
+    ),
+    Op(
         name="flip",
         methods=("flip",),
         cases=({"input": {"shape": (2, 3)}, "dims": (1,)}, {"input": {"shape": (2, 3)}, "dims": (0, 1)}),
         forms=[
             Form(args=(("input", "Tensor"), ("dims", "int[]")), results=("out",), diff=("input",), like="numpy.flip(input, dims)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="gradient",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        python=True,
+        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (5, 4)}, "dim": (1, 0), "edge_order": 2}, {"input": {"shape": (4,)}, "dim": (0,)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("spacing", "any", 1, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input",), like="numpy.gradient(input, spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hsplit",
+        methods=("hsplit",),
+        python=True,
+        cases=({"input": {"shape": (2, 4)}, "sections": 2}, {"input": {"shape": (5,)}, "indices": (1, 3)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.hsplit(input, sections)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("indices", "int[]")), results=("out[]",), diff=("input",), like="numpy.hsplit(input, indices)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="meshgrid",
+        python=True,
+        cases=({"tensors": [{"shape": (2,)}, {"shape": (3,)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (4,)}], "indexing": "xy"}),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"), ("indexing", "str?", None, "kwonly")), results=("out[]",), diff=("tensors",), like="numpy.meshgrid(*tensors, indexing=indexing or \"ij\")", kind="expr"),
         ],
     ),
     Op(
@@ -52,11 +150,30 @@ OPS = [
         ],
     ),
     Op(
+        name="polar",
+        dtypes=("f32", "f64"),
+        out=True,
+        cases=({"abs": {"shape": (2, 3), "range": (0.5, 2.0)}, "angle": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("abs", "Tensor"), ("angle", "Tensor")), results=("out",), diff=("abs", "angle"), like="abs * numpy.exp(1j * angle)", kind="expr"),
+        ],
+    ),
+    Op(
         name="repeat",
         methods=("repeat",),
         cases=({"input": {"shape": (2, 3)}, "repeats": (2, 1)}, {"input": {"shape": (3,)}, "repeats": (2, 2)}),
         forms=[
             Form(args=(("input", "Tensor"), ("repeats", "int[]")), results=("out",), diff=("input",), like="numpy.tile(input, repeats)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="repeat_interleave",
+        methods=("repeat_interleave",),
+        python=True,
+        cases=({"input": {"shape": (2, 3)}, "repeats": {"values": 2}}, {"input": {"shape": (2, 3)}, "repeats": {"values": 2}, "dim": 1}, {"input": {"shape": (3, 2)}, "repeats": {"values": (1, 0, 2)}, "dim": 0}, {"repeats": {"values": (1, 0, 2)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("repeats", "Tensor|Scalar"), ("dim", "int?", None), ("output_size", "int?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.repeat(input, repeats, axis=dim)", kind="expr"),
+            Form(args=(("repeats", "Tensor"), ("output_size", "int?", None, "kwonly")), results=("out",), like="numpy.repeat(numpy.arange(len(repeats)), repeats)", kind="expr"),
         ],
     ),
     Op(
@@ -69,15 +186,26 @@ OPS = [
     ),
     Op(
         name="stack",
+        out=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}, {"shape": (2,)}], "dim": 1}),
         forms=[
             Form(args=(("tensors", "Tensor[]"), ("dim", "int", 0)), results=("out",), diff=("tensors",), like="numpy.stack(tensors, axis=dim)", kind="expr"),
         ],
     ),
     Op(
+        name="trapezoid",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        python=True,
+        cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}, {"y": {"shape": (2, 4)}, "x": {"shape": (2, 4)}}),
+        forms=[
+            Form(args=(("y", "Tensor"), ("x", "Tensor?", None), ("dx", "Scalar?", None, "kwonly"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("y", "x"), like="numpy.trapezoid(y, x, 1.0 if dx is None else dx, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
         name="tril",
         methods=("tril",),
         inplace=("tril_",),
+        out=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (3, 4)}, "diagonal": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("diagonal", "int", 0)), results=("out",), diff=("input",), like="numpy.tril(input, diagonal)", kind="expr"),
@@ -87,9 +215,20 @@ OPS = [
         name="triu",
         methods=("triu",),
         inplace=("triu_",),
+        out=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (3, 4)}, "diagonal": -1}),
         forms=[
             Form(args=(("input", "Tensor"), ("diagonal", "int", 0)), results=("out",), diff=("input",), like="numpy.triu(input, diagonal)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="vsplit",
+        methods=("vsplit",),
+        python=True,
+        cases=({"input": {"shape": (4, 2)}, "sections": 2}, {"input": {"shape": (5, 2)}, "indices": (1, 3)}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.vsplit(input, sections)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("indices", "int[]")), results=("out[]",), diff=("input",), like="numpy.vsplit(input, indices)", kind="expr"),
         ],
     ),
 ]

@@ -14,18 +14,64 @@ OPS = [
         ],
     ),
     Op(
+        name="histc",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("histc",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 5)}, "bins": 4}, {"input": {"shape": (2, 5)}, "bins": 5, "min": -0.5, "max": 0.5}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("bins", "int", 100), ("min", "Scalar", 0), ("max", "Scalar", 0)), results=("out",), like="numpy.histogram(input, bins, (min, max) if min != max else None)[0]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="histogram",
+        dtypes=("f32", "f64"),
+        methods=("histogram",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (2, 5)}, "bins": {"values": 4}}, {"input": {"shape": (2, 5)}, "bins": {"values": 5}, "range": (-0.5, 0.5), "density": True}, {"input": {"shape": (2, 5)}, "bins": {"values": (-1.0, 0.0, 0.25, 1.0)}, "weight": {"shape": (2, 5)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("bins", "Tensor|Scalar"), ("range", "float[]?", None, "kwonly"), ("weight", "Tensor?", None, "kwonly"), ("density", "bool", False, "kwonly")), results=("hist", "bin_edges"), like="numpy.histogram(input, bins, None if range is None else tuple(range), density, weight)", kind="expr"),
+        ],
+    ),
+    Op(
         name="msort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("msort",),
+        out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sort(input, axis=0)", kind="expr"),
         ],
     ),
     Op(
+        name="nanquantile",
+        dtypes=("f32", "f64"),
+        methods=("nanquantile",),
+        out=True,
+        python=True,
+        cases=({"input": {"values": ((1.0, float("nan"), 3.0), (2.0, 5.0, 4.0))}, "q": {"values": 0.3}, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.5}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("q", "Tensor|Scalar"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.nanquantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="quantile",
+        dtypes=("f32", "f64"),
+        methods=("quantile",),
+        out=True,
+        python=True,
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.3}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": (0.1, 0.5)}, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.35}, "dim": 0, "keepdim": True, "interpolation": "midpoint"}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.35}, "dim": 1, "interpolation": "nearest"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("q", "Tensor|Scalar"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.quantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+        ],
+    ),
+    Op(
         name="sort",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("sort",),
+        out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}}, {"input": {"shape": (4, 3), "kind": "distinct"}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int", -1), ("descending", "bool", False), ("stable", "bool", False, "kwonly")), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), like="(numpy.sort(input, axis=dim), numpy.argsort(input, axis=dim, kind=\"stable\"))", kind="expr"),
@@ -33,11 +79,48 @@ OPS = [
     ),
     Op(
         name="topk",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("topk",),
+        out=True,
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "k": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("k", "int"), ("dim", "int", -1), ("largest", "bool", True), ("sorted", "bool", True)), results=("values", "indices"), diff=("input",), diff_results=("values",), saved=("indices",), tests="tests/ops/test_sort.py"),
+        ],
+    ),
+    Op(
+        name="unique",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("unique",),
+        python=True,
+        cases=({"input": {"values": ((3, 1), (3, 2))}}, {"input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("sorted", "bool", True), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out",), like="numpy.unique(input, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unique_consecutive",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("unique_consecutive",),
+        python=True,
+        cases=({"input": {"values": (3, 3, 1, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out",), like="input[numpy.concatenate([[True], input[1:] != input[:-1]])]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unique_consecutive_flat",
+        home="internal",
+        cases=({"input": {"values": (3, 3, 1, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("values", "inverse", "counts"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="unique_flat",
+        home="internal",
+        cases=({"input": {"values": (3, 1, 3, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("values", "inverse", "counts"), like="numpy.unique(input, return_inverse=True, return_counts=True)", kind="expr"),
         ],
     ),
 ]

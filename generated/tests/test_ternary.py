@@ -22,7 +22,7 @@ OPS = [
     Op(
         name="addcmul",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("addcmul",),
         inplace=("addcmul_",),
         out=True,
@@ -47,7 +47,7 @@ OPS = [
         name="clamp_between",
         home="internal",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         domains={"input": (-3.0, 3.0), "min": (-2.0, -1.0), "max": (1.0, 2.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("min", "Tensor"), ("max", "Tensor")), results=("out",), diff=("input", "min", "max"), saved=("input", "min", "max"), like="numpy.minimum(numpy.maximum(input, min), max)", kind="expr"),
@@ -59,6 +59,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("lerp",),
         inplace=("lerp_",),
+        out=True,
         domains={"input": (-3.0, 3.0), "end": (-3.0, 3.0), "weight": (0.0, 1.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("end", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "end", "weight"), saved=("input", "end", "weight"), like="input + weight * (end - input)", kind="expr"),

@@ -8,6 +8,7 @@ OPS = [
     Op(
         name="as_strided",
         methods=("as_strided",),
+        inplace=("as_strided_",),
         view_of="input",
         cases=({"input": {"shape": (12,)}, "size": (2, 3), "stride": (4, 1), "storage_offset": 1},),
         forms=[
@@ -133,6 +134,7 @@ OPS = [
     Op(
         name="squeeze",
         methods=("squeeze",),
+        inplace=("squeeze_",),
         view_of="input",
         cases=({"input": {"shape": (1, 3, 1)}}, {"input": {"shape": (1, 3, 1)}, "dim": (0,)}),
         forms=[
@@ -142,6 +144,7 @@ OPS = [
     Op(
         name="t",
         methods=("t",),
+        inplace=("t_",),
         view_of="input",
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,)}}),
         forms=[
@@ -161,6 +164,7 @@ OPS = [
     Op(
         name="transpose",
         methods=("transpose", "swapaxes", "swapdims"),
+        inplace=("transpose_", "swapaxes_", "swapdims_"),
         view_of="input",
         cases=({"input": {"shape": (2, 3)}, "dim0": 0, "dim1": 1}, {"input": {"shape": (2, 3, 4)}, "dim0": 0, "dim1": -1}),
         forms=[
@@ -198,6 +202,7 @@ OPS = [
     Op(
         name="unsqueeze",
         methods=("unsqueeze",),
+        inplace=("unsqueeze_",),
         view_of="input",
         cases=({"input": {"shape": (2, 3)}, "dim": 0}, {"input": {"shape": (2, 3)}, "dim": -1}),
         forms=[

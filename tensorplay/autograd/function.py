@@ -65,7 +65,7 @@ class Function(_C._FunctionHead, metaclass=FunctionMeta):
     """An operation with a derivative of its own.
 
     Either `forward(ctx, *args)` does both jobs, or `forward(*args)` computes and `setup_context(ctx, inputs, output)`
-    keeps what `backward` needs; the second style works under function transforms.
+    keeps what `backward` needs; only the second style works under function transforms.
 
     Example:
         >>> class Cube(tensorplay.autograd.Function):
@@ -226,10 +226,15 @@ def _refusing(value: Any, message: str) -> Any:
 
 
 class _Refusing(Function):
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, source: Any, value: Any, message: str) -> Any:
-        ctx.message = message
+    def forward(source: Any, value: Any, message: str) -> Any:
         return value.detach()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.message = inputs[2]
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:

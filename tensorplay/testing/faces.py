@@ -93,7 +93,7 @@ def check_inplace(op: Op) -> None:
             x = tensor(s.given[first])
             if x.dtype != want.dtype:
                 continue
-            got = getattr(x, name)(*_positional(s, rest), **_keywords(s, rest))
+            got = op.inplace_form(name)(x, *_positional(s, rest), **_keywords(s, rest))
             assert got is x, f"Tensor.{name} does not return its tensor"
             np.testing.assert_allclose(array(x), array(want), rtol=1e-12, atol=1e-12, err_msg=f"Tensor.{name}")
         if first in s.form.diff and s.given[first].dtype.kind == "f":
@@ -101,8 +101,8 @@ def check_inplace(op: Op) -> None:
             for inplace in (False, True):
                 leaf = tensor(s.given[first]).requires_grad_()
                 x = leaf * 1
-                method = getattr(x, op.inplace[0]) if inplace else None
-                y = method(*_positional(s, rest), **_keywords(s, rest)) if method else call(op, s, {first: x, **rest})
+                form = op.inplace_form(op.inplace[0]) if inplace else None
+                y = form(x, *_positional(s, rest), **_keywords(s, rest)) if form else call(op, s, {first: x, **rest})
                 grads.append(array(tp.autograd.grad(y.sum(), [leaf])[0]))
             np.testing.assert_allclose(
                 grads[1], grads[0], rtol=1e-12, atol=1e-12, err_msg=f"gradient of Tensor.{op.inplace[0]}"

@@ -16,7 +16,10 @@ import numpy as np
 if TYPE_CHECKING:
     from .generated import Form, Op
 
-INTEGERS = {"bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
+INTEGERS = {
+    "bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u16": "uint16",
+    "u32": "uint32", "u64": "uint64",
+}  # fmt: skip
 FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 COMPLEX = {"c64": "complex64", "c128": "complex128"}
 # bfloat16 values are drawn as float32 and cast by the caller.
@@ -109,7 +112,7 @@ def operand(op: Op, form: Form, name: str, rng: np.random.Generator, shape: tupl
     if kind == "bool":
         return np.asarray(rng.random(shape) < 0.5)
     if kind in INTEGERS:
-        low, high = max(math.ceil(low), 0 if kind == "u8" else -100), max(math.floor(high), math.ceil(low))
+        low, high = max(math.ceil(low), 0 if kind.startswith("u") else -100), max(math.floor(high), math.ceil(low))
         return np.asarray(rng.integers(low, max(high, low) + 1, shape)).astype(_NUMPY[kind])
     x = np.asarray(rng.uniform(low, high, shape))
     if not form.diff:
@@ -162,6 +165,8 @@ def takes(type_: str, value: Any, numbers: bool) -> bool:
     if base.endswith("]"):
         one = isinstance(value, int) and not isinstance(value, bool) and base.startswith("int")
         return isinstance(value, (list, tuple)) or one
+    if base == "any":
+        return not isinstance(value, dict)
     number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
     match base.partition("<")[0]:
         case "Tensor":

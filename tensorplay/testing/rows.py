@@ -64,6 +64,16 @@ class Op:
             place = getattr(place, part)
         return getattr(place, self.name)
 
+    def inplace_form(self, name: str) -> Callable[..., Any]:
+        """The in-place form under a name: a method of Tensor, or a function of the op's home."""
+        if hasattr(tp.Tensor, name):
+            return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+        place: Any = tp
+        for part in self.home.split("."):
+            place = getattr(place, part)
+        form: Callable[..., Any] = getattr(place, name)
+        return form
+
     @property
     def unchecked_derivative(self) -> str:
         """Why differences say nothing here: `skip` names grad, or an argument or result that is not free."""

@@ -48,7 +48,8 @@ def test_norms_and_sizes_of_one_dimension(name, norm, n):
 def test_several_dimensions(name, s, dim):
     real = name in ("rfftn", "ihfftn")
     x = signal(4, 3, 6, dtype="float64" if real else "complex128")
-    plain = None if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dim or range(-len(s), 0))]
+    dims = dim or range(-len(s or ()), 0)
+    plain = None if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dims, strict=True)]
     want = getattr(scipy.fft, name)(x, plain, dim, "ortho")
     got = getattr(tp.fft, name)(tp.tensor(x), s, dim, "ortho")
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-13, atol=1e-13)

@@ -55,7 +55,9 @@ def test_sample(block: int) -> None:
 def test_a_program_is_data() -> None:
     program = drawn(7)
     mine = compare.outcome(tp, program)
-    (other,) = compare.ask(sys.executable, "tensorplay", [program], str(Path(tp.__file__).parents[1]))
+    interpreter = compare.Other(sys.executable, "tensorplay", str(Path(tp.__file__).parents[1]))
+    other = interpreter.ask(program)
+    interpreter.close()
     assert not mine.error and not other["error"]
     assert compare.differences(mine, other) == ""
     other["loss"] += 1

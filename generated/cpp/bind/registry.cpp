@@ -5,6 +5,7 @@
 namespace tp::python {
 void register_binary_1(Registry& r);
 void register_binary_2(Registry& r);
+void register_binary_3(Registry& r);
 void register_comparison(Registry& r);
 void register_composite_1(Registry& r);
 void register_composite_2(Registry& r);
@@ -12,7 +13,8 @@ void register_conv(Registry& r);
 void register_factory(Registry& r);
 void register_fft(Registry& r);
 void register_index(Registry& r);
-void register_linalg(Registry& r);
+void register_linalg_1(Registry& r);
+void register_linalg_2(Registry& r);
 void register_logical(Registry& r);
 void register_memory(Registry& r);
 void register_nn_1(Registry& r);
@@ -28,11 +30,13 @@ void register_unary_1(Registry& r);
 void register_unary_2(Registry& r);
 void register_unary_3(Registry& r);
 void register_unary_4(Registry& r);
+void register_unary_5(Registry& r);
 void register_view(Registry& r);
 
 void register_all(Registry& r) {
   register_binary_1(r);
   register_binary_2(r);
+  register_binary_3(r);
   register_comparison(r);
   register_composite_1(r);
   register_composite_2(r);
@@ -40,7 +44,8 @@ void register_all(Registry& r) {
   register_factory(r);
   register_fft(r);
   register_index(r);
-  register_linalg(r);
+  register_linalg_1(r);
+  register_linalg_2(r);
   register_logical(r);
   register_memory(r);
   register_nn_1(r);
@@ -56,6 +61,7 @@ void register_all(Registry& r) {
   register_unary_2(r);
   register_unary_3(r);
   register_unary_4(r);
+  register_unary_5(r);
   register_view(r);
 }
 

@@ -136,6 +136,102 @@ void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
       T(-100)) - m::maximum(m::log(input[i]), T(-100)), g[i]);
 }
 
+// chebyshev_t: out = chebyshev_t(x, degree, order)
+template <class T>
+void chebyshev_t(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::chebyshev_t(x[i], degree[i], order);
+}
+
+// chebyshev_t, gradient of x: strong_mul(chebyshev_t(x, degree, order + 1), g)
+template <class T>
+void chebyshev_t_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_t(x[i], degree[i], c0), g[i]);
+}
+
+// chebyshev_u: out = chebyshev_u(x, degree, order)
+template <class T>
+void chebyshev_u(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::chebyshev_u(x[i], degree[i], order);
+}
+
+// chebyshev_u, gradient of x: strong_mul(chebyshev_u(x, degree, order + 1), g)
+template <class T>
+void chebyshev_u_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_u(x[i], degree[i], c0), g[i]);
+}
+
+// chebyshev_v: out = chebyshev_v(x, degree, order)
+template <class T>
+void chebyshev_v(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::chebyshev_v(x[i], degree[i], order);
+}
+
+// chebyshev_v, gradient of x: strong_mul(chebyshev_v(x, degree, order + 1), g)
+template <class T>
+void chebyshev_v_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_v(x[i], degree[i], c0), g[i]);
+}
+
+// chebyshev_w: out = chebyshev_w(x, degree, order)
+template <class T>
+void chebyshev_w(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::chebyshev_w(x[i], degree[i], order);
+}
+
+// chebyshev_w, gradient of x: strong_mul(chebyshev_w(x, degree, order + 1), g)
+template <class T>
+void chebyshev_w_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_w(x[i], degree[i], c0), g[i]);
+}
+
 // clamp_max: out = where(input > max, max, input)
 template <class T>
 void clamp_max(std::int64_t n, char* const* data, const Scalar*) {
@@ -330,138 +426,6 @@ void fmin_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       T(0), T(1)), g[i]);
 }
 
-// fmod: out = fmod(input, other)
-template <class T>
-void fmod(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::fmod(input[i], other[i]);
-}
-
-// fmod, gradient of other: strong_mul(-trunc(input / other), g)
-template <class T>
-void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
-}
-
-// gcd: out = gcd(input, other)
-template <class T>
-void gcd(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gcd(input[i], other[i]);
-}
-
-// heaviside: out = heaviside(input, values)
-template <class T>
-void heaviside(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* values = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::heaviside(input[i], values[i]);
-}
-
-// huber: out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
-template <class T>
-void huber(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* target = reinterpret_cast<const T*>(data[2]);
-  const T delta = scalar_to<T>(params[0]);
-  using R = real_t<T>;
-  const T c0 = T(0.5) * delta;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s1 = input[i] - target[i];
-    const R s0 = m::abs(s1);
-    to[i] = m::where<T>(T(s0) <= delta, T(0.5) * m::square(s1), delta * (s0 - c0));
-  }
-}
-
-// huber, gradient of input: strong_mul(where(abs(input - target) <= delta, input - target, sgn(input - target) * delta), g)
-template <class T>
-void huber_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-  const T delta = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] - target[i];
-    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, s0, m::sgn(s0) * delta), g[i]);
-  }
-}
-
-// huber, gradient of target: strong_mul(where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta), g)
-template <class T>
-void huber_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-  const T delta = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] - target[i];
-    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, target[i] - input[i], (-m::sgn(s0)) * delta), g[i]);
-  }
-}
-
-// hypot: out = hypot(input, other)
-template <class T>
-void hypot(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::hypot(input[i], other[i]);
-}
-
-// hypot, gradient of input: strong_mul(where(out == 0, 0, input / out), g)
-template <class T>
-void hypot_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), input[i] / out[i]),
-      g[i]);
-}
-
-// hypot, gradient of other: strong_mul(where(out == 0, 0, other / out), g)
-template <class T>
-void hypot_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), other[i] / out[i]),
-      g[i]);
-}
-
-// lcm: out = lcm(input, other)
-template <class T>
-void lcm(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lcm(input[i], other[i]);
-}
-
 }  // namespace
 
 extern const LoopSet binary_1_loops[] = {
@@ -477,6 +441,14 @@ extern const LoopSet binary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_probs<float>, bce_probs<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_input<float>, bce_probs_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_target<float>, bce_probs_vjp_target<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_t<float>, chebyshev_t<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_t_vjp_x<float>, chebyshev_t_vjp_x<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_u<float>, chebyshev_u<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_u_vjp_x<float>, chebyshev_u_vjp_x<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_v<float>, chebyshev_v<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_v_vjp_x<float>, chebyshev_v_vjp_x<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_w<float>, chebyshev_w<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, chebyshev_w_vjp_x<float>, chebyshev_w_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, clamp_max<std::int32_t>, clamp_max<std::int64_t>, clamp_max<std::uint64_t>, clamp_max<float>, clamp_max<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_input<float>, clamp_max_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_max<float>, clamp_max_vjp_max<double>, nullptr, nullptr}},
@@ -495,17 +467,6 @@ extern const LoopSet binary_1_loops[] = {
     {{fmin<bool>, fmin<std::int32_t>, fmin<std::int64_t>, fmin<std::uint64_t>, fmin<float>, fmin<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_input<float>, fmin_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_other<float>, fmin_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
-    {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, huber<float>, huber<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_input<float>, huber_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_target<float>, huber_vjp_target<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hypot<float>, hypot<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_input<float>, hypot_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_other<float>, hypot_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, lcm<std::int32_t>, lcm<std::int64_t>, lcm<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -66,6 +66,53 @@ void acosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(m::conj(m::rsqrt(input[i] - T(1)) * m::rsqrt(input[i] + T(1))), g[i]);
 }
 
+// airy_ai: out = airy_ai(input)
+template <class T>
+void airy_ai(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::airy_ai(input[i]);
+}
+
+// airy_ai, gradient of input: strong_mul(airy_ai_prime(input), g)
+template <class T>
+void airy_ai_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::airy_ai_prime(input[i]), g[i]);
+}
+
+// airy_ai_prime: out = airy_ai_prime(input)
+template <class T>
+void airy_ai_prime(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::airy_ai_prime(input[i]);
+}
+
+// airy_ai_prime, gradient of input: strong_mul(input * airy_ai(input), g)
+template <class T>
+void airy_ai_prime_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] * m::airy_ai(input[i]), g[i]);
+}
+
+// angle: out = angle(input)
+template <class T>
+void angle(std::int64_t n, char* const* data, const Scalar*) {
+  real_t<T>* to = reinterpret_cast<real_t<T>*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::angle(input[i]);
+}
+
 // asin: out = asin(input)
 template <class T>
 void asin(std::int64_t n, char* const* data, const Scalar*) {
@@ -144,6 +191,89 @@ void atanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       g[i]);
 }
 
+// bessel_j0: out = bessel_j0(input)
+template <class T>
+void bessel_j0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j0(input[i]);
+}
+
+// bessel_j0, gradient of input: strong_mul(-bessel_j1(input), g)
+template <class T>
+void bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_j1(input[i]), g[i]);
+}
+
+// bessel_j1: out = bessel_j1(input)
+template <class T>
+void bessel_j1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j1(input[i]);
+}
+
+// bessel_j1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input), g)
+template <class T>
+void bessel_j1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (s0 * (T(0.013020833333333334) - (T(0.0003797743055555556) * s0)) - T(0.1875))),
+        m::bessel_j0(input[i]) - (m::bessel_j1(input[i]) / input[i])), g[i]);
+  }
+}
+
+// bessel_y0: out = bessel_y0(input)
+template <class T>
+void bessel_y0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y0(input[i]);
+}
+
+// bessel_y0, gradient of input: strong_mul(-bessel_y1(input), g)
+template <class T>
+void bessel_y0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_y1(input[i]), g[i]);
+}
+
+// bessel_y1: out = bessel_y1(input)
+template <class T>
+void bessel_y1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y1(input[i]);
+}
+
+// bessel_y1, gradient of input: strong_mul(bessel_y0(input) - bessel_y1(input) / input, g)
+template <class T>
+void bessel_y1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(m::bessel_y0(input[i]) - (m::bessel_y1(input[i]) / input[i]), g[i]);
+}
+
 // ceil: out = ceil(input)
 template <class T>
 void ceil(std::int64_t n, char* const* data, const Scalar*) {
@@ -205,143 +335,6 @@ void cos_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(-m::sin(input[i])), g[i]);
 }
 
-// cosh: out = cosh(input)
-template <class T>
-void cosh(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::cosh(input[i]);
-}
-
-// cosh, gradient of input: strong_mul(conj(sinh(input)), g)
-template <class T>
-void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sinh(input[i])), g[i]);
-}
-
-// deg2rad: out = input * 0.017453292519943295
-template <class T>
-void deg2rad(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(0.017453292519943295);
-}
-
-// deg2rad, gradient of input: strong_mul(0.017453292519943295, g)
-template <class T>
-void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.017453292519943295), g[i]);
-}
-
-// digamma: out = digamma(input)
-template <class T>
-void digamma(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::digamma(input[i]);
-}
-
-// digamma, gradient of input: strong_mul(polygamma(1, input), g)
-template <class T>
-void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(1), input[i]), g[i]);
-}
-
-// elu: out = where(input > 0, input, alpha * expm1(input))
-template <class T>
-void elu(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T alpha = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], alpha * m::expm1(input[i]));
-}
-
-// elu, gradient of input: strong_mul(where(input > 0, 1, exp(input) * alpha), g)
-template <class T>
-void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T alpha = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
-      m::exp(input[i]) * alpha), g[i]);
-}
-
-// entr: out = entr(input)
-template <class T>
-void entr(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::entr(input[i]);
-}
-
-// entr, gradient of input: strong_mul(-log(input) - 1, g)
-template <class T>
-void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::log(input[i]) - T(1), g[i]);
-}
-
-// erf: out = erf(input)
-template <class T>
-void erf(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erf(input[i]);
-}
-
-// erf, gradient of input: strong_mul(1.1283791670955126 * exp(-input**2), g)
-template <class T>
-void erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(1.1283791670955126) * m::exp(-m::square(input[i])),
-      g[i]);
-}
-
-// erfc: out = erfc(input)
-template <class T>
-void erfc(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfc(input[i]);
-}
-
-// erfc, gradient of input: strong_mul(-1.1283791670955126 * exp(-input**2), g)
-template <class T>
-void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(-1.1283791670955126) * m::exp(-m::square(input[i])),
-      g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_1_loops[] = {
@@ -352,6 +345,11 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, acos_vjp_input<float>, acos_vjp_input<double>, acos_vjp_input<c64>, acos_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh<float>, acosh<double>, acosh<c64>, acosh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, acosh_vjp_input<float>, acosh_vjp_input<double>, acosh_vjp_input<c64>, acosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai<float>, airy_ai<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_vjp_input<float>, airy_ai_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime<float>, airy_ai_prime<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, airy_ai_prime_vjp_input<float>, airy_ai_prime_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, angle<float>, angle<double>, angle<c64>, angle<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin<float>, asin<double>, asin<c64>, asin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asin_vjp_input<float>, asin_vjp_input<double>, asin_vjp_input<c64>, asin_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, asinh<float>, asinh<double>, asinh<c64>, asinh<c128>}},
@@ -360,26 +358,20 @@ extern const LoopSet unary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, atan_vjp_input<float>, atan_vjp_input<double>, atan_vjp_input<c64>, atan_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, atanh<float>, atanh<double>, atanh<c64>, atanh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, atanh_vjp_input<float>, atanh_vjp_input<double>, atanh_vjp_input<c64>, atanh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j0<float>, bessel_j0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j0_vjp_input<float>, bessel_j0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j1<float>, bessel_j1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_j1_vjp_input<float>, bessel_j1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y0<float>, bessel_y0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y0_vjp_input<float>, bessel_y0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y1<float>, bessel_y1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bessel_y1_vjp_input<float>, bessel_y1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, ceil<std::int32_t>, ceil<std::int64_t>, ceil<std::uint64_t>, ceil<float>, ceil<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, celu<float>, celu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, celu_vjp_input<float>, celu_vjp_input<double>, nullptr, nullptr}},
     {{conj<bool>, conj<std::int32_t>, conj<std::int64_t>, conj<std::uint64_t>, conj<float>, conj<double>, conj<c64>, conj<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cos<float>, cos<double>, cos<c64>, cos<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cos_vjp_input<float>, cos_vjp_input<double>, cos_vjp_input<c64>, cos_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, cosh<float>, cosh<double>, cosh<c64>, cosh<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, cosh_vjp_input<float>, cosh_vjp_input<double>, cosh_vjp_input<c64>, cosh_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, deg2rad<float>, deg2rad<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, deg2rad_vjp_input<float>, deg2rad_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, digamma<float>, digamma<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, digamma_vjp_input<float>, digamma_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, elu<float>, elu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, elu_vjp_input<float>, elu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, entr<float>, entr<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, entr_vjp_input<float>, entr_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, erf<float>, erf<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, erf_vjp_input<float>, erf_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, erfc<float>, erfc<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, erfc_vjp_input<float>, erfc_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

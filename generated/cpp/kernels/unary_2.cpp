@@ -7,6 +7,163 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// cosh: out = cosh(input)
+template <class T>
+void cosh(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::cosh(input[i]);
+}
+
+// cosh, gradient of input: strong_mul(conj(sinh(input)), g)
+template <class T>
+void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sinh(input[i])), g[i]);
+}
+
+// deg2rad: out = input * 0.017453292519943295
+template <class T>
+void deg2rad(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(0.017453292519943295);
+}
+
+// deg2rad, gradient of input: strong_mul(0.017453292519943295, g)
+template <class T>
+void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.017453292519943295), g[i]);
+}
+
+// digamma: out = digamma(input)
+template <class T>
+void digamma(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::digamma(input[i]);
+}
+
+// digamma, gradient of input: strong_mul(polygamma(1, input), g)
+template <class T>
+void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(1), input[i]), g[i]);
+}
+
+// elu: out = where(input > 0, input, alpha * expm1(input))
+template <class T>
+void elu(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], alpha * m::expm1(input[i]));
+}
+
+// elu, gradient of input: strong_mul(where(input > 0, 1, exp(input) * alpha), g)
+template <class T>
+void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
+      m::exp(input[i]) * alpha), g[i]);
+}
+
+// entr: out = entr(input)
+template <class T>
+void entr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::entr(input[i]);
+}
+
+// entr, gradient of input: strong_mul(-log(input) - 1, g)
+template <class T>
+void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::log(input[i]) - T(1), g[i]);
+}
+
+// erf: out = erf(input)
+template <class T>
+void erf(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erf(input[i]);
+}
+
+// erf, gradient of input: strong_mul(1.1283791670955126 * exp(-input**2), g)
+template <class T>
+void erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(1.1283791670955126) * m::exp(-m::square(input[i])),
+      g[i]);
+}
+
+// erfc: out = erfc(input)
+template <class T>
+void erfc(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfc(input[i]);
+}
+
+// erfc, gradient of input: strong_mul(-1.1283791670955126 * exp(-input**2), g)
+template <class T>
+void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(-1.1283791670955126) * m::exp(-m::square(input[i])),
+      g[i]);
+}
+
+// erfcx: out = erfcx(input)
+template <class T>
+void erfcx(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfcx(input[i]);
+}
+
+// erfcx, gradient of input: strong_mul(2 * input * erfcx(input) - 1.1283791670955126, g)
+template <class T>
+void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul((T(2) * input[i]) * m::erfcx(input[i]) - T(1.1283791670955126), g[i]);
+}
+
 // erfinv: out = erfinv(input)
 template <class T>
 void erfinv(std::int64_t n, char* const* data, const Scalar*) {
@@ -54,14 +211,14 @@ void exp2(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp2(input[i]);
 }
 
-// exp2, gradient of input: strong_mul(0.6931471805599453 * out, g)
+// exp2, gradient of input: strong_mul(conj(0.6931471805599453 * out), g)
 template <class T>
 void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.6931471805599453) * out[i], g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.6931471805599453) * out[i]), g[i]);
 }
 
 // expm1: out = expm1(input)
@@ -73,14 +230,14 @@ void expm1(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::expm1(input[i]);
 }
 
-// expm1, gradient of input: strong_mul(out + 1, g)
+// expm1, gradient of input: strong_mul(conj(out + 1), g)
 template <class T>
 void expm1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(out[i] + T(1), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] + T(1)), g[i]);
 }
 
 // floor: out = floor(input)
@@ -189,191 +346,34 @@ void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
 }
 
-// hardswish: out = input * clamp(input + 3, 0, 6) / 6
-template <class T>
-void hardswish(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
-      true)) / T(6);
-}
-
-// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
-template <class T>
-void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] + T(3);
-    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
-        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
-  }
-}
-
-// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-template <class T>
-void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
-      max_val, max_val, input[i]));
-}
-
-// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
-template <class T>
-void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
-      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
-}
-
-// i0: out = i0(input)
-template <class T>
-void i0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
-}
-
-// i0, gradient of input: strong_mul(i1(input), g)
-template <class T>
-void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
-}
-
-// i0e: out = i0e(input)
-template <class T>
-void i0e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
-}
-
-// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
-template <class T>
-void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
-      g[i]);
-}
-
-// i1: out = i1(input)
-template <class T>
-void i1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
-}
-
-// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
-template <class T>
-void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
-  }
-}
-
-// i1e: out = i1e(input)
-template <class T>
-void i1e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
-}
-
-// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
-template <class T>
-void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
-      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
-}
-
-// leaky_relu: out = where(input > 0, input, negative_slope * input)
-template <class T>
-void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], negative_slope * input[i]);
-}
-
-// leaky_relu, gradient of input: strong_mul(where(input > 0, 1, negative_slope), g)
-template <class T>
-void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
-}
-
-// lgamma: out = lgamma(input)
-template <class T>
-void lgamma(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
-}
-
-// lgamma, gradient of input: strong_mul(digamma(input), g)
-template <class T>
-void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, cosh<float>, cosh<double>, cosh<c64>, cosh<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, cosh_vjp_input<float>, cosh_vjp_input<double>, cosh_vjp_input<c64>, cosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad<float>, deg2rad<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad_vjp_input<float>, deg2rad_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma<float>, digamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma_vjp_input<float>, digamma_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, elu<float>, elu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, elu_vjp_input<float>, elu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr<float>, entr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr_vjp_input<float>, entr_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erf<float>, erf<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erf_vjp_input<float>, erf_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfc<float>, erfc<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfc_vjp_input<float>, erfc_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx<float>, erfcx<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx_vjp_input<float>, erfcx_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfinv<float>, erfinv<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, erfinv_vjp_input<float>, erfinv_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, exp<float>, exp<double>, exp<c64>, exp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, exp2<c64>, exp2<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, exp2_vjp_input<c64>, exp2_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, expm1<c64>, expm1<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, expm1_vjp_input<c64>, expm1_vjp_input<c128>}},
     {{nullptr, floor<std::int32_t>, floor<std::int64_t>, floor<std::uint64_t>, floor<float>, floor<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, frac<float>, frac<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, gelu_erf<float>, gelu_erf<double>, nullptr, nullptr}},
@@ -384,22 +384,6 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, hardshrink_vjp_input<float>, hardshrink_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,6 +7,179 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// hardswish: out = input * clamp(input + 3, 0, 6) / 6
+template <class T>
+void hardswish(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
+      true)) / T(6);
+}
+
+// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
+template <class T>
+void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] + T(3);
+    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
+        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
+  }
+}
+
+// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+template <class T>
+void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
+      max_val, max_val, input[i]));
+}
+
+// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
+template <class T>
+void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
+      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
+}
+
+// i0: out = i0(input)
+template <class T>
+void i0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
+}
+
+// i0, gradient of input: strong_mul(i1(input), g)
+template <class T>
+void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
+}
+
+// i0e: out = i0e(input)
+template <class T>
+void i0e(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
+}
+
+// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
+template <class T>
+void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
+      g[i]);
+}
+
+// i1: out = i1(input)
+template <class T>
+void i1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
+}
+
+// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
+template <class T>
+void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+  }
+}
+
+// i1e: out = i1e(input)
+template <class T>
+void i1e(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
+}
+
+// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
+template <class T>
+void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
+      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
+}
+
+// leaky_relu: out = where(input > 0, input, negative_slope * input)
+template <class T>
+void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T negative_slope = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], negative_slope * input[i]);
+}
+
+// leaky_relu, gradient of input: strong_mul(where(input > 0, 1, negative_slope), g)
+template <class T>
+void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T negative_slope = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
+}
+
+// lgamma: out = lgamma(input)
+template <class T>
+void lgamma(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
+}
+
+// lgamma, gradient of input: strong_mul(digamma(input), g)
+template <class T>
+void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
+}
+
 // log: out = log(input)
 template <class T>
 void log(std::int64_t n, char* const* data, const Scalar*) {
@@ -54,14 +227,14 @@ void log1p(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::log1p(input[i]);
 }
 
-// log1p, gradient of input: strong_mul(1 / (1 + input), g)
+// log1p, gradient of input: strong_mul(conj(1 / (1 + input)), g)
 template <class T>
 void log1p_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(1) / (T(1) + input[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / (T(1) + input[i])), g[i]);
 }
 
 // log2: out = log2(input)
@@ -179,203 +352,76 @@ void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   }
 }
 
-// ndtr: out = ndtr(input)
+// modified_bessel_i0: out = i0(input)
 template <class T>
-void ndtr(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtr(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
 }
 
-// ndtr, gradient of input: strong_mul(0.3989422804014327 * exp(-0.5 * input**2), g)
+// modified_bessel_i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
 }
 
-// neg: out = -input
+// modified_bessel_i1: out = i1(input)
 template <class T>
-void neg(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = -input[i];
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
 }
 
-// neg, gradient of input: strong_mul(conj(-1), g)
+// modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void neg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-1)), g[i]);
-}
-
-// polygamma_of: out = polygamma(order, input)
-template <class T>
-void polygamma_of(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T order = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::polygamma(int(order), input[i]);
-}
-
-// polygamma_of, gradient of input: strong_mul(polygamma(order + 1, input), g)
-template <class T>
-void polygamma_of_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T order = scalar_to<T>(params[0]);
-  const T c0 = order + T(1);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(c0), input[i]), g[i]);
-}
-
-// rad2deg: out = input * 57.29577951308232
-template <class T>
-void rad2deg(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(57.29577951308232);
-}
-
-// rad2deg, gradient of input: strong_mul(57.29577951308232, g)
-template <class T>
-void rad2deg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(57.29577951308232), g[i]);
-}
-
-// reciprocal: out = reciprocal(input)
-template <class T>
-void reciprocal(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::reciprocal(input[i]);
-}
-
-// reciprocal, gradient of input: strong_mul(conj(-out**2), g)
-template <class T>
-void reciprocal_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(-m::square(out[i])), g[i]);
-}
-
-// relu: out = where(input > 0, input, where(isnan(input), input, 0))
-template <class T>
-void relu(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], m::where<T>(m::isnan(input[i]),
-      input[i], T(0)));
-}
-
-// relu, gradient of input: strong_mul(where(out > 0, 1, 0), g)
-template <class T>
-void relu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] > T(0), T(1), T(0)), g[i]);
-}
-
-// relu6: out = where(input <= 0, 0, where(input >= 6, 6, input))
-template <class T>
-void relu6(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(0), T(0), m::where<T>(input[i] >= T(6), T(6),
-      input[i]));
-}
-
-// relu6, gradient of input: strong_mul(where(input <= 0, 0, where(input >= 6, 0, 1)), g)
-template <class T>
-void relu6_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(0), T(0),
-      m::where<T>(input[i] >= T(6), T(0), T(1))), g[i]);
-}
-
-// round: out = round(input)
-template <class T>
-void round(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::round(input[i]);
-}
-
-// rsqrt: out = rsqrt(input)
-template <class T>
-void rsqrt(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::rsqrt(input[i]);
-}
-
-// rsqrt, gradient of input: strong_mul(conj(-0.5 * out**3), g)
-template <class T>
-void rsqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi(out[i], 3)), g[i]);
-}
-
-// selu: out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
-template <class T>
-void selu(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = T(1.0507009873554805) * m::where<T>(input[i] > T(0), input[i],
-      T(1.6732632423543772) * m::expm1(input[i]));
-}
-
-// selu, gradient of input: strong_mul(where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input)), g)
-template <class T>
-void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1.0507009873554805),
-      T(1.7580993408473766) * m::exp(input[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+  }
 }
 
 }  // namespace
 
 extern const LoopSet unary_3_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log10_vjp_input<float>, log10_vjp_input<double>, log10_vjp_input<c64>, log10_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, log1p<c64>, log1p<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, log1p_vjp_input<c64>, log1p_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log2<float>, log2<double>, log2<c64>, log2<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log2_vjp_input<float>, log2_vjp_input<double>, log2_vjp_input<c64>, log2_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, log_ndtr<float>, log_ndtr<double>, nullptr, nullptr}},
@@ -386,25 +432,10 @@ extern const LoopSet unary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, logsigmoid_vjp_input<float>, logsigmoid_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, mish<float>, mish<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, mish_vjp_input<float>, mish_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtr<float>, ndtr<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtr_vjp_input<float>, ndtr_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, neg<std::int32_t>, neg<std::int64_t>, neg<std::uint64_t>, neg<float>, neg<double>, neg<c64>, neg<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, neg_vjp_input<float>, neg_vjp_input<double>, neg_vjp_input<c64>, neg_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, polygamma_of<float>, polygamma_of<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, polygamma_of_vjp_input<float>, polygamma_of_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rad2deg<float>, rad2deg<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rad2deg_vjp_input<float>, rad2deg_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, reciprocal<float>, reciprocal<double>, reciprocal<c64>, reciprocal<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, reciprocal_vjp_input<float>, reciprocal_vjp_input<double>, reciprocal_vjp_input<c64>, reciprocal_vjp_input<c128>}},
-    {{nullptr, relu<std::int32_t>, relu<std::int64_t>, relu<std::uint64_t>, relu<float>, relu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu_vjp_input<float>, relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu6<float>, relu6<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0<float>, modified_bessel_i0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0_vjp_input<float>, modified_bessel_i0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1<float>, modified_bessel_i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1_vjp_input<float>, modified_bessel_i1_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -23,6 +24,14 @@ enum : int {
   kBceProbs,
   kBceProbsVjpInput,
   kBceProbsVjpTarget,
+  kChebyshevT,
+  kChebyshevTVjpX,
+  kChebyshevU,
+  kChebyshevUVjpX,
+  kChebyshevV,
+  kChebyshevVVjpX,
+  kChebyshevW,
+  kChebyshevWVjpX,
   kClampMax,
   kClampMaxVjpInput,
   kClampMaxVjpMax,
@@ -41,25 +50,12 @@ enum : int {
   kFmin,
   kFminVjpInput,
   kFminVjpOther,
-  kFmod,
-  kFmodVjpOther,
-  kGcd,
-  kHeaviside,
-  kHuber,
-  kHuberVjpInput,
-  kHuberVjpTarget,
-  kHypot,
-  kHypotVjpInput,
-  kHypotVjpOther,
-  kLcm,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
@@ -96,8 +92,6 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage trunc(const Storage& input);
-TensorRef trunc(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
@@ -117,6 +111,17 @@ TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
 
 TensorRef add_tangent_other(const Scalar& alpha, const TensorRef& t) { return strong_mul(number<TensorRef>(alpha), t); }
 
+TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::add(in[0], in[1], alpha));
+}
+
+TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::InPlace in(AddBackward::schema_v1, {&input, &other});
+  ops::add_(in[0], in[1], alpha);
+  return input;
+}
+
 void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -132,6 +137,8 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add_batched(input, other, alpha);
   TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
     auto node = make_node<AddBackward>();
@@ -143,15 +150,17 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    add_set_tangent(out, input, other, alpha);
+    wiring::each_level({&input, &other}, {}, [&] { add_set_tangent(out, input, other, alpha); });
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(add(input, other, alpha));
+    dual = add(input, other, alpha);
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -164,10 +173,12 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   kernels::elementwise_into(kAddSpec, loops[kAdd], input->storage(), {&input->storage(), &other->storage()}, {alpha});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(AddBackward::schema_v1, out_, add(input, other, alpha));
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -234,6 +245,17 @@ TensorRef atan2_tangent_other(const TensorRef& input, const TensorRef& other, co
       add(square(input), square(other), Scalar(1)))), t);
 }
 
+TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::atan2(in[0], in[1]));
+}
+
+TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(Atan2Backward::schema_v1, {&input, &other});
+  ops::atan2_(in[0], in[1]);
+  return input;
+}
+
 void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -250,6 +272,8 @@ Storage atan2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kAtan2Spec, loops[kAtan2], {&input, &other});
 }
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2_batched(input, other);
   TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<Atan2Backward>();
@@ -262,15 +286,17 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    atan2_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { atan2_set_tangent(out, input, other); });
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(atan2(input, other));
+    dual = atan2(input, other);
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -283,10 +309,12 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kAtan2Spec, loops[kAtan2], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(Atan2Backward::schema_v1, out_, atan2(input, other));
   wiring::check_out(Atan2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(Atan2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -345,6 +373,11 @@ TensorRef bce_logits_tangent_input(const TensorRef& target, const TensorRef& inp
 
 TensorRef bce_logits_tangent_target(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(input), t); }
 
+TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_logits(in[0], in[1]));
+}
+
 void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -362,6 +395,8 @@ Storage bce_logits(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_logits_batched(input, target);
   TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceLogitsBackward>();
@@ -374,7 +409,7 @@ TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_logits_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_logits_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceLogitsBackward::apply(std::span<Storage> grad_outputs) {
@@ -445,6 +480,11 @@ TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
 }
 
+TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_probs(in[0], in[1]));
+}
+
 void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -462,6 +502,8 @@ Storage bce_probs(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
 }
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_probs_batched(input, target);
   TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceProbsBackward>();
@@ -474,7 +516,7 @@ TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    bce_probs_set_tangent(out, input, target);
+    wiring::each_level({&input, &target}, {}, [&] { bce_probs_set_tangent(out, input, target); });
   return out;
 }
 GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
@@ -497,6 +539,286 @@ GraphGradVec BceProbsBackward::apply_for_graph(std::span<const TensorRef> grad_o
     grads[0] = fit(bce_probs_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(bce_probs_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// chebyshev_t(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = chebyshev_t(x, degree, order)
+//   d x = chebyshev_t(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kChebyshevTSpec{&ChebyshevTBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kChebyshevTVjpXSpec{&ChebyshevTBackward::schema_v1, 3};
+
+TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef chebyshev_t_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_t(in[0], in[1], order));
+}
+
+void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), chebyshev_t_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kChebyshevTSpec, loops[kChebyshevT], {&x, &degree}, {order});
+}
+TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_t_batched(x, degree, order);
+  TensorRef out = wiring::wrap(chebyshev_t(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<ChebyshevTBackward>();
+    ChebyshevTBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { chebyshev_t_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec ChebyshevTBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ChebyshevTBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(chebyshev_t_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// chebyshev_u(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = chebyshev_u(x, degree, order)
+//   d x = chebyshev_u(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kChebyshevUSpec{&ChebyshevUBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kChebyshevUVjpXSpec{&ChebyshevUBackward::schema_v1, 3};
+
+TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef chebyshev_u_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_u(in[0], in[1], order));
+}
+
+void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), chebyshev_u_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kChebyshevUSpec, loops[kChebyshevU], {&x, &degree}, {order});
+}
+TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_u_batched(x, degree, order);
+  TensorRef out = wiring::wrap(chebyshev_u(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<ChebyshevUBackward>();
+    ChebyshevUBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { chebyshev_u_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec ChebyshevUBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ChebyshevUBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(chebyshev_u_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// chebyshev_v(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = chebyshev_v(x, degree, order)
+//   d x = chebyshev_v(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kChebyshevVSpec{&ChebyshevVBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kChebyshevVVjpXSpec{&ChebyshevVBackward::schema_v1, 3};
+
+TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef chebyshev_v_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_v(in[0], in[1], order));
+}
+
+void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), chebyshev_v_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kChebyshevVSpec, loops[kChebyshevV], {&x, &degree}, {order});
+}
+TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_v_batched(x, degree, order);
+  TensorRef out = wiring::wrap(chebyshev_v(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<ChebyshevVBackward>();
+    ChebyshevVBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { chebyshev_v_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec ChebyshevVBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ChebyshevVBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(chebyshev_v_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// chebyshev_w(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = chebyshev_w(x, degree, order)
+//   d x = chebyshev_w(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kChebyshevWSpec{&ChebyshevWBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kChebyshevWVjpXSpec{&ChebyshevWBackward::schema_v1, 3};
+
+TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef chebyshev_w_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::chebyshev_w(in[0], in[1], order));
+}
+
+void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), chebyshev_w_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kChebyshevWSpec, loops[kChebyshevW], {&x, &degree}, {order});
+}
+TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return chebyshev_w_batched(x, degree, order);
+  TensorRef out = wiring::wrap(chebyshev_w(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<ChebyshevWBackward>();
+    ChebyshevWBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { chebyshev_w_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec ChebyshevWBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ChebyshevWBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(chebyshev_w_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -531,6 +853,17 @@ TensorRef clamp_max_tangent_max(const TensorRef& input, const TensorRef& max, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
+  const batch::Broadcast in({&input, &max});
+  return in.wrap(ops::clamp_max(in[0], in[1]));
+}
+
+TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
+  const batch::InPlace in(ClampMaxBackward::schema_v1, {&input, &max});
+  ops::clamp_max_(in[0], in[1]);
+  return input;
+}
+
 void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -546,6 +879,8 @@ Storage clamp_max(const Storage& input, const Storage& max) {
   return kernels::elementwise(kClampMaxSpec, loops[kClampMax], {&input, &max});
 }
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max_batched(input, max);
   TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
   if (wiring::records(input, max)) {
     auto node = make_node<ClampMaxBackward>();
@@ -558,15 +893,17 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    clamp_max_set_tangent(out, input, max);
+    wiring::each_level({&input, &max}, {}, [&] { clamp_max_set_tangent(out, input, max); });
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max__batched(input, max);
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    tangent = wiring::tangent_or_zeros(clamp_max(input, max));
+    dual = clamp_max(input, max);
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -579,7 +916,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
   }
   kernels::elementwise_into(kClampMaxSpec, loops[kClampMax], input->storage(), {&input->storage(), &max->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -636,6 +973,17 @@ TensorRef clamp_min_tangent_min(const TensorRef& input, const TensorRef& min, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
+  const batch::Broadcast in({&input, &min});
+  return in.wrap(ops::clamp_min(in[0], in[1]));
+}
+
+TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
+  const batch::InPlace in(ClampMinBackward::schema_v1, {&input, &min});
+  ops::clamp_min_(in[0], in[1]);
+  return input;
+}
+
 void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -651,6 +999,8 @@ Storage clamp_min(const Storage& input, const Storage& min) {
   return kernels::elementwise(kClampMinSpec, loops[kClampMin], {&input, &min});
 }
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min_batched(input, min);
   TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
   if (wiring::records(input, min)) {
     auto node = make_node<ClampMinBackward>();
@@ -663,15 +1013,17 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    clamp_min_set_tangent(out, input, min);
+    wiring::each_level({&input, &min}, {}, [&] { clamp_min_set_tangent(out, input, min); });
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min__batched(input, min);
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    tangent = wiring::tangent_or_zeros(clamp_min(input, min));
+    dual = clamp_min(input, min);
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -684,7 +1036,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
   }
   kernels::elementwise_into(kClampMinSpec, loops[kClampMin], input->storage(), {&input->storage(), &min->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ClampMinBackward::apply(std::span<Storage> grad_outputs) {
@@ -728,6 +1080,17 @@ TensorRef copysign_tangent_input(const TensorRef& input, const TensorRef& other,
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), t);
 }
 
+TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::copysign(in[0], in[1]));
+}
+
+TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(CopysignBackward::schema_v1, {&input, &other});
+  ops::copysign_(in[0], in[1]);
+  return input;
+}
+
 void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -741,6 +1104,8 @@ Storage copysign(const Storage& input, const Storage& other) {
   return kernels::elementwise(kCopysignSpec, loops[kCopysign], {&input, &other});
 }
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign_batched(input, other);
   TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<CopysignBackward>();
@@ -753,15 +1118,17 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    copysign_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { copysign_set_tangent(out, input, other); });
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(copysign(input, other));
+    dual = copysign(input, other);
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -774,10 +1141,12 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kCopysignSpec, loops[kCopysign], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(CopysignBackward::schema_v1, out_, copysign(input, other));
   wiring::check_out(CopysignBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(CopysignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -835,6 +1204,17 @@ TensorRef div_tangent_other(const TensorRef& out, const TensorRef& other, const 
   return strong_mul(div(neg(out), other), t);
 }
 
+TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::div(in[0], in[1]));
+}
+
+TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(DivBackward::schema_v1, {&input, &other});
+  ops::div_(in[0], in[1]);
+  return input;
+}
+
 void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -849,6 +1229,8 @@ Storage div(const Storage& input, const Storage& other) {
   return kernels::elementwise(kDivSpec, loops[kDiv], {&input, &other});
 }
 TensorRef div(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div_batched(input, other);
   TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<DivBackward>();
@@ -861,15 +1243,17 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
     if (back.next_edges()[1].node) back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    div_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { div_set_tangent(out, input, other); });
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(div(input, other));
+    dual = div(input, other);
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -882,10 +1266,12 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
   if (node && node->next_edges()[1].node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(DivBackward::schema_v1, out_, div(input, other));
   wiring::check_out(DivBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(DivBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -928,6 +1314,17 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
 namespace {
 constexpr ElementwiseSpec kFloorDivideSpec{&FloorDivideBackward::schema_v1, 2};
 
+TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::floor_divide(in[0], in[1]));
+}
+
+TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FloorDivideBackward::schema_v1, {&input, &other});
+  ops::floor_divide_(in[0], in[1]);
+  return input;
+}
+
 void floor_divide_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -938,6 +1335,8 @@ Storage floor_divide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFloorDivideSpec, loops[kFloorDivide], {&input, &other});
 }
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide_batched(input, other);
   TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FloorDivideBackward>();
@@ -948,15 +1347,17 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    floor_divide_set_tangent(out);
+    wiring::each_level({&input, &other}, {}, [&] { floor_divide_set_tangent(out); });
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(floor_divide(input, other));
+    dual = floor_divide(input, other);
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -968,10 +1369,12 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   kernels::elementwise_into(kFloorDivideSpec, loops[kFloorDivide], input->storage(), {&input->storage(),
       &other->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FloorDivideBackward::schema_v1, out_, floor_divide(input, other));
   wiring::check_out(FloorDivideBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FloorDivideBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1027,6 +1430,11 @@ TensorRef fmax_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmax(in[0], in[1]));
+}
+
 void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1043,6 +1451,8 @@ Storage fmax(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmaxSpec, loops[kFmax], {&input, &other});
 }
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmax_batched(input, other);
   TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FmaxBackward>();
@@ -1055,10 +1465,12 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmax_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmax_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmaxBackward::schema_v1, out_, fmax(input, other));
   wiring::check_out(FmaxBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FmaxBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1123,6 +1535,11 @@ TensorRef fmin_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmin(in[0], in[1]));
+}
+
 void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1139,6 +1556,8 @@ Storage fmin(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFminSpec, loops[kFmin], {&input, &other});
 }
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmin_batched(input, other);
   TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FminBackward>();
@@ -1151,10 +1570,12 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmin_set_tangent(out, input, other);
+    wiring::each_level({&input, &other}, {}, [&] { fmin_set_tangent(out, input, other); });
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FminBackward::schema_v1, out_, fmin(input, other));
   wiring::check_out(FminBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FminBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1186,395 +1607,6 @@ GraphGradVec FminBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (needs(*this, 1))
     grads[1] = fit(fmin_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
-}
-
-// fmod(Tensor input, Tensor other) -> Tensor out
-//   out = fmod(input, other)
-//   d input = 1
-//   d other = -trunc(input / other)
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
-constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
-
-TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(neg(trunc(div(input, other))), g);
-}
-
-TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(trunc(div(input, other))), t);
-}
-
-void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmod_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage fmod(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
-}
-TensorRef fmod(const TensorRef& input, const TensorRef& other) {
-  TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<FmodBackward>();
-    FmodBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    fmod_set_tangent(out, input, other);
-  return out;
-}
-TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(FmodBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(fmod(input, other));
-  Ref<FmodBackward> node;
-  if (record) {
-    node = make_node<FmodBackward>();
-    FmodBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
-    if (other->requires_grad()) back.save(1, other);
-  }
-  kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFmodSpec, loops[kFmod], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FmodBackward::schema_v1, out_, fmod(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec FmodBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// gcd(Tensor input, Tensor other) -> Tensor out
-//   out = gcd(input, other)
-
-namespace {
-constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
-}  // namespace
-
-Storage gcd(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
-}
-TensorRef gcd(const TensorRef& input, const TensorRef& other) {
-  TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
-  return out;
-}
-TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  wiring::check_out(kGcdSchema, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(kGcdSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kGcdSpec, loops[kGcd], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kGcdSchema, out_, gcd(input->storage(), other->storage()));
-  }
-  return out_;
-}
-
-// heaviside(Tensor input, Tensor values) -> Tensor out
-//   out = heaviside(input, values)
-
-namespace {
-constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
-    true};
-constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
-}  // namespace
-
-Storage heaviside(const Storage& input, const Storage& values) {
-  return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
-}
-TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
-  TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
-  return out;
-}
-TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
-  wiring::check_out(kHeavisideSchema, out_, {&input, &values});
-  const Storage* const operands[] = {&input->storage(), &values->storage()};
-  if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], out_->storage(), {&input->storage(),
-        &values->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kHeavisideSchema, out_, heaviside(input->storage(), values->storage()));
-  }
-  return out_;
-}
-
-// huber(Tensor input, Tensor target, float delta) -> Tensor out
-//   out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
-//   d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)
-//   d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)
-//   saves: input, target, delta
-
-namespace {
-constexpr ElementwiseSpec kHuberSpec{&HuberBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
-constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
-
-TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
-      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
-}
-
-TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
-      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
-}
-
-TensorRef huber_tangent_input(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
-      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
-      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), huber_tangent_input(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(input)));
-  if (wiring::tangent(target))
-    sum = plus(std::move(sum), huber_tangent_target(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(target)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage huber(const Storage& input, const Storage& target, double delta) {
-  check_dtype(HuberBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  check_dtype(HuberBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
-}
-TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
-  TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
-  if (wiring::records(input, target)) {
-    auto node = make_node<HuberBackward>();
-    HuberBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, target);
-    back.delta_ = delta;
-    back.save(0, input);
-    back.save(1, target);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    huber_set_tangent(out, input, target, delta);
-  return out;
-}
-GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &saved(0), &saved(1)},
-        {delta_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &saved(0), &saved(1)},
-        {delta_}), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec HuberBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(huber_vjp_input(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(huber_vjp_target(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// hypot(Tensor input, Tensor other) -> Tensor out
-//   out = hypot(input, other)
-//   d input = where(out == 0, 0, input / out)
-//   d other = where(out == 0, 0, other / out)
-//   saves: input, other, out
-
-namespace {
-constexpr ElementwiseSpec kHypotSpec{&HypotBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kHypotVjpInputSpec{&HypotBackward::schema_v1, 3};
-constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
-
-TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), g);
-}
-
-TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
-}
-
-TensorRef hypot_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), t);
-}
-
-TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
-}
-
-void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hypot_tangent_input(wiring::primal(out), wiring::primal(input), wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), hypot_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hypot(const Storage& input, const Storage& other) {
-  check_dtype(HypotBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  check_dtype(HypotBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
-}
-TensorRef hypot(const TensorRef& input, const TensorRef& other) {
-  TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<HypotBackward>();
-    HypotBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-    back.save(2, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    hypot_set_tangent(out, input, other);
-  return out;
-}
-TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(HypotBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    tangent = wiring::tangent_or_zeros(hypot(input, other));
-  Ref<HypotBackward> node;
-  if (record) {
-    node = make_node<HypotBackward>();
-    HypotBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
-    if (other->requires_grad()) back.save(1, other);
-  }
-  kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(2, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(HypotBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kHypotSpec, loops[kHypot], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(HypotBackward::schema_v1, out_, hypot(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec HypotBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &saved(0), &saved(2)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &saved(1), &saved(2)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hypot_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(hypot_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// lcm(Tensor input, Tensor other) -> Tensor out
-//   out = lcm(input, other)
-
-namespace {
-constexpr OpSchema kLcmSchema{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-constexpr ElementwiseSpec kLcmSpec{&kLcmSchema, 2};
-}  // namespace
-
-Storage lcm(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kLcmSpec, loops[kLcm], {&input, &other});
-}
-TensorRef lcm(const TensorRef& input, const TensorRef& other) {
-  TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
-  return out;
-}
-TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  wiring::check_out(kLcmSchema, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(kLcmSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLcmSpec, loops[kLcm], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kLcmSchema, out_, lcm(input->storage(), other->storage()));
-  }
-  return out_;
 }
 
 }  // namespace ops

@@ -8,16 +8,19 @@ namespace tp::ops {
 // eq(Tensor input, Tensor other) -> Tensor out
 TP_API Storage eq(const Storage& input, const Storage& other);
 TP_API TensorRef eq(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef eq_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // ge(Tensor input, Tensor other) -> Tensor out
 TP_API Storage ge(const Storage& input, const Storage& other);
 TP_API TensorRef ge(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef ge_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // gt(Tensor input, Tensor other) -> Tensor out
 TP_API Storage gt(const Storage& input, const Storage& other);
 TP_API TensorRef gt(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gt_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
@@ -39,28 +42,34 @@ TP_API TensorRef isnan(const TensorRef& input);
 // isneginf(Tensor input) -> Tensor out
 TP_API Storage isneginf(const Storage& input);
 TP_API TensorRef isneginf(const TensorRef& input);
+TP_API TensorRef isneginf_out(const TensorRef& input, const TensorRef& out_);
 
 // isposinf(Tensor input) -> Tensor out
 TP_API Storage isposinf(const Storage& input);
 TP_API TensorRef isposinf(const TensorRef& input);
+TP_API TensorRef isposinf_out(const TensorRef& input, const TensorRef& out_);
 
 // le(Tensor input, Tensor other) -> Tensor out
 TP_API Storage le(const Storage& input, const Storage& other);
 TP_API TensorRef le(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef le_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // lt(Tensor input, Tensor other) -> Tensor out
 TP_API Storage lt(const Storage& input, const Storage& other);
 TP_API TensorRef lt(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef lt_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // ne(Tensor input, Tensor other) -> Tensor out
 TP_API Storage ne(const Storage& input, const Storage& other);
 TP_API TensorRef ne(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef ne_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // signbit(Tensor input) -> Tensor out
 TP_API Storage signbit(const Storage& input);
 TP_API TensorRef signbit(const TensorRef& input);
+TP_API TensorRef signbit_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

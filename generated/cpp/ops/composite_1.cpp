@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/shape.h"
 #include "kernels/views.h"
 
@@ -21,6 +22,14 @@ TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage make_arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage clamp_between(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage clamp_max(const Storage& input, const Storage& max);
@@ -29,6 +38,8 @@ Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
+Storage conj(const Storage& input);
+TensorRef conj(const TensorRef& input);
 Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
@@ -60,6 +71,14 @@ Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage gelu_erf(const Storage& input);
+TensorRef gelu_erf(const TensorRef& input);
+Storage gelu_tanh(const Storage& input);
+TensorRef gelu_tanh(const TensorRef& input);
+Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
 Storage le(const Storage& input, const Storage& other);
@@ -74,6 +93,11 @@ Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
@@ -86,12 +110,18 @@ Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sign(const Storage& input);
 TensorRef sign(const TensorRef& input);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
@@ -113,8 +143,71 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage view_as_complex(const Storage& input);
+TensorRef view_as_complex(const TensorRef& input);
+Storage view_as_real(const Storage& input);
+TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// adjoint(Tensor input) -> Tensor out
+//   out = mH(input)
+
+namespace {
+constexpr OpSchema kAdjointSchema{"adjoint", "adjoint(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V adjoint_compose(const V& input) { return mH(input); }
+}  // namespace
+
+Storage adjoint(const Storage& input) { return adjoint_compose<Storage>(input); }
+TensorRef adjoint(const TensorRef& input) { return adjoint_compose<TensorRef>(input); }
+
+// angle_backward(Tensor grad, Tensor input) -> Tensor out
+//   size = square(real(input)) + square(imag(input))
+//   across = view_as_complex(stack((-imag(input), real(input)), -1))
+//   out = where(size == 0, 0, grad / size) * across
+
+namespace {
+constexpr OpSchema kAngleBackwardSchema{"angle_backward", "angle_backward(Tensor grad, Tensor input) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V angle_backward_compose(const V& grad, const V& input) {
+  const auto size = add(square(real(input)), square(imag(input)), Scalar(1));
+  const auto across = view_as_complex(stack(std::vector<V>{neg(imag(input)), real(input)}, std::int64_t(-1)));
+  return mul(where(eq(size, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), div(grad, size)),
+      across);
+}
+}  // namespace
+
+Storage angle_backward(const Storage& grad, const Storage& input) {
+  return angle_backward_compose<Storage>(grad, input);
+}
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input) {
+  return angle_backward_compose<TensorRef>(grad, input);
+}
+
+// as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out
+//   out = unsqueeze(input, -1) if ndim(B) == 1 or ndim(B) == ndim(A) - 1 and shape(B) == first_sizes(shape(A), -1) else input
+
+namespace {
+constexpr OpSchema kAsColumnsSchema{"as_columns", "as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V as_columns_compose(const V& input, const V& A, const V& B) {
+  return ((ndim(B) == std::int64_t(1)) || ((ndim(B) == (ndim(A) - std::int64_t(1))) && (shape(B) ==
+      first_sizes(shape(A), std::int64_t(-1)))) ? unsqueeze(input, std::int64_t(-1)) : V(input));
+}
+}  // namespace
+
+Storage as_columns(const Storage& input, const Storage& A, const Storage& B) {
+  return as_columns_compose<Storage>(input, A, B);
+}
+TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B) {
+  return as_columns_compose<TensorRef>(input, A, B);
+}
 
 // atleast_1d(Tensor input) -> Tensor out
 //   out = reshape(input, (1,)) if ndim(input) == 0 else input
@@ -200,6 +293,78 @@ TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const 
   return attention_weights_compose<TensorRef>(query, key, attn_mask, is_causal, scale);
 }
 
+// chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_t(x, n, 0)
+
+namespace {
+constexpr OpSchema kChebyshevPolynomialTSchema{"chebyshev_polynomial_t",
+    "chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V chebyshev_polynomial_t_compose(const V& x, const V& n) { return chebyshev_t(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage chebyshev_polynomial_t(const Storage& x, const Storage& n) {
+  return chebyshev_polynomial_t_compose<Storage>(x, n);
+}
+TensorRef chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n) {
+  return chebyshev_polynomial_t_compose<TensorRef>(x, n);
+}
+
+// chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_u(x, n, 0)
+
+namespace {
+constexpr OpSchema kChebyshevPolynomialUSchema{"chebyshev_polynomial_u",
+    "chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V chebyshev_polynomial_u_compose(const V& x, const V& n) { return chebyshev_u(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage chebyshev_polynomial_u(const Storage& x, const Storage& n) {
+  return chebyshev_polynomial_u_compose<Storage>(x, n);
+}
+TensorRef chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n) {
+  return chebyshev_polynomial_u_compose<TensorRef>(x, n);
+}
+
+// chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_v(x, n, 0)
+
+namespace {
+constexpr OpSchema kChebyshevPolynomialVSchema{"chebyshev_polynomial_v",
+    "chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V chebyshev_polynomial_v_compose(const V& x, const V& n) { return chebyshev_v(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage chebyshev_polynomial_v(const Storage& x, const Storage& n) {
+  return chebyshev_polynomial_v_compose<Storage>(x, n);
+}
+TensorRef chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n) {
+  return chebyshev_polynomial_v_compose<TensorRef>(x, n);
+}
+
+// chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_w(x, n, 0)
+
+namespace {
+constexpr OpSchema kChebyshevPolynomialWSchema{"chebyshev_polynomial_w",
+    "chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V chebyshev_polynomial_w_compose(const V& x, const V& n) { return chebyshev_w(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage chebyshev_polynomial_w(const Storage& x, const Storage& n) {
+  return chebyshev_polynomial_w_compose<Storage>(x, n);
+}
+TensorRef chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n) {
+  return chebyshev_polynomial_w_compose<TensorRef>(x, n);
+}
+
 // cholesky_backward(Tensor grad, Tensor L) -> Tensor slope
 //   product = matmul(mH(L), tril(grad))
 //   phi = tril(product, -1) + tril(triu(product)) / 2
@@ -248,15 +413,17 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
   return clamp_compose<TensorRef>(input, min, max);
 }
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+    return batch::assign(kClampSchema, input, clamp(input, min, max));
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    tangent = wiring::tangent_or_zeros(clamp(input, min, max));
+    dual = clamp(input, min, max);
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 
@@ -269,13 +436,62 @@ constexpr OpSchema kColumnStackSchema{"column_stack", "column_stack(Tensor[] ten
 
 template <class V>
 V column_stack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? stack(tensors, std::int64_t(1))
-      : cat(tensors, std::int64_t(1)));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? stack(tensors, std::int64_t(1)) : cat(tensors,
+      std::int64_t(1)));
 }
 }  // namespace
 
 Storage column_stack(std::span<const Storage> tensors) { return column_stack_compose<Storage>(tensors); }
 TensorRef column_stack(std::span<const TensorRef> tensors) { return column_stack_compose<TensorRef>(tensors); }
+
+// cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out
+//   out = where(info != 0, inf, norm * matrix_norm(where(unsqueeze(unsqueeze(info, -1), -1) != 0, 0, inverse), p))
+
+namespace {
+constexpr OpSchema kCondByInverseSchema{"cond_by_inverse",
+    "cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cond_by_inverse_compose(const V& norm, const V& inverse, const V& info, const Scalar& p) {
+  return where(ne(info, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::numeric_limits<double>::infinity())), mul(norm,
+      matrix_norm(where(ne(unsqueeze(unsqueeze(info, std::int64_t(-1)), std::int64_t(-1)),
+      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), inverse), p, Dims{-2, -1}, false,
+      std::nullopt)));
+}
+}  // namespace
+
+Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p) {
+  return cond_by_inverse_compose<Storage>(norm, inverse, info, p);
+}
+TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info, const Scalar& p) {
+  return cond_by_inverse_compose<TensorRef>(norm, inverse, info, p);
+}
+
+// cond_by_inverse_named(Tensor norm, Tensor inverse, Tensor info, str p) -> Tensor out
+//   out = where(info != 0, inf, norm * matrix_norm(where(unsqueeze(unsqueeze(info, -1), -1) != 0, 0, inverse), p))
+
+namespace {
+constexpr OpSchema kCondByInverseNamedSchema{"cond_by_inverse_named",
+    "cond_by_inverse_named(Tensor norm, Tensor inverse, Tensor info, str p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cond_by_inverse_named_compose(const V& norm, const V& inverse, const V& info, std::string_view p) {
+  return where(ne(info, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::numeric_limits<double>::infinity())), mul(norm,
+      matrix_norm(where(ne(unsqueeze(unsqueeze(info, std::int64_t(-1)), std::int64_t(-1)),
+      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), inverse), p, Dims{-2, -1}, false,
+      std::nullopt)));
+}
+}  // namespace
+
+Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info, std::string_view p) {
+  return cond_by_inverse_named_compose<Storage>(norm, inverse, info, p);
+}
+TensorRef cond_by_inverse_named(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info,
+    std::string_view p) {
+  return cond_by_inverse_named_compose<TensorRef>(norm, inverse, info, p);
+}
 
 // cross_entropy_curvature(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
 //   d = class_dim(shape(input))
@@ -424,8 +640,8 @@ TensorRef cumprod_backward(const TensorRef& grad, const TensorRef& input, std::i
 //   regular = unsqueeze(unsqueeze(det(safe), -1), -1) * mT(inv(safe))
 //   odd = where(singular, A, unit * unsqueeze(arange(1, n + 1, dtype=dtype(A)), 0))
 //   f = linalg_svd(odd, False)
-//   turn = detach(sign(det(f[0])) * sign(det(f[2])))
-//   other = matmul(f[0] * unsqueeze(exclusive_prod(f[1], -1), -2), f[2]) * unsqueeze(unsqueeze(turn, -1), -1)
+//   turn = det(f[0]) * det(f[2]) if is_complex(dtype(A)) else detach(sign(det(f[0])) * sign(det(f[2])))
+//   other = matmul(conj(f[0]) * unsqueeze(exclusive_prod(f[1], -1), -2), conj(f[2])) * unsqueeze(unsqueeze(turn, -1), -1)
 //   out = where(singular, other, regular) if n > 1 else ones_like(A)
 
 namespace {
@@ -444,9 +660,10 @@ V det_cofactor_compose(const V& A) {
   const auto odd = where(singular, A, mul(unit, unsqueeze(lift<V>(make_arange(Scalar(std::int64_t(1)),
       Scalar(n + std::int64_t(1)), Scalar(1), dtype(A))), std::int64_t(0))));
   const auto f = linalg_svd(odd, false);
-  const auto turn = detach(mul(sign(det(std::get<0>(f))), sign(det(std::get<2>(f)))));
-  const auto other = mul(matmul(mul(std::get<0>(f), unsqueeze(exclusive_prod(std::get<1>(f), std::int64_t(-1)),
-      std::int64_t(-2))), std::get<2>(f)), unsqueeze(unsqueeze(turn, std::int64_t(-1)), std::int64_t(-1)));
+  const auto turn = (is_complex(dtype(A)) ? mul(det(std::get<0>(f)), det(std::get<2>(f)))
+      : detach(mul(sign(det(std::get<0>(f))), sign(det(std::get<2>(f))))));
+  const auto other = mul(matmul(mul(conj(std::get<0>(f)), unsqueeze(exclusive_prod(std::get<1>(f), std::int64_t(-1)),
+      std::int64_t(-2))), conj(std::get<2>(f))), unsqueeze(unsqueeze(turn, std::int64_t(-1)), std::int64_t(-1)));
   return (n > std::int64_t(1) ? where(singular, other, regular) : ones_like(A, std::nullopt));
 }
 }  // namespace
@@ -514,22 +731,6 @@ V diagflat_compose(const V& input, std::int64_t offset) {
 Storage diagflat(const Storage& input, std::int64_t offset) { return diagflat_compose<Storage>(input, offset); }
 TensorRef diagflat(const TensorRef& input, std::int64_t offset) { return diagflat_compose<TensorRef>(input, offset); }
 
-// diff(Tensor input, *, int dim=-1) -> Tensor out
-//   out = narrow(input, dim, 1, size(input, dim) - 1) - narrow(input, dim, 0, size(input, dim) - 1)
-
-namespace {
-constexpr OpSchema kDiffSchema{"diff", "diff(Tensor input, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V diff_compose(const V& input, std::int64_t dim) {
-  return sub(narrow(input, dim, std::int64_t(1), size(input, dim) - std::int64_t(1)), narrow(input, dim,
-      std::int64_t(0), size(input, dim) - std::int64_t(1)), Scalar(1));
-}
-}  // namespace
-
-Storage diff(const Storage& input, std::int64_t dim) { return diff_compose<Storage>(input, dim); }
-TensorRef diff(const TensorRef& input, std::int64_t dim) { return diff_compose<TensorRef>(input, dim); }
-
 // dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out
 //   out = vector_norm(input - other, p)
 
@@ -558,14 +759,51 @@ constexpr OpSchema kDstackSchema{"dstack", "dstack(Tensor[] tensors) -> Tensor o
 
 template <class V>
 V dstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? unsqueeze(stack(tensors, std::int64_t(1)),
-      std::int64_t(0)) : (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(2) ? stack(tensors,
-      std::int64_t(2)) : cat(tensors, std::int64_t(2))));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? unsqueeze(stack(tensors, std::int64_t(1)),
+      std::int64_t(0)) : (ndim(item(tensors, std::int64_t(0))) == std::int64_t(2) ? stack(tensors, std::int64_t(2))
+      : cat(tensors, std::int64_t(2))));
 }
 }  // namespace
 
 Storage dstack(std::span<const Storage> tensors) { return dstack_compose<Storage>(tensors); }
 TensorRef dstack(std::span<const TensorRef> tensors) { return dstack_compose<TensorRef>(tensors); }
+
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+//   vh = mH(vectors)
+//   product = matmul(vh, g_vectors)
+//   level = product - matmul(vh, vectors) * unsqueeze(real(diagonal(product, 0, -2, -1)), -2)
+//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
+//   off = strong_mul(conj(1 / (gap + eye(size(values, -1), dtype=dtype(values)))), level)
+//   core = tril(off, -1) + triu(off, 1) + diag_embed(g_values)
+//   slope = linalg_solve(vh, matmul(core, vh))
+
+namespace {
+constexpr OpSchema kEigBackwardSchema{"eig_backward",
+    "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
+    true};
+
+template <class V>
+V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
+  const auto vh = mH(vectors);
+  const auto product = matmul(vh, g_vectors);
+  const auto level = sub(product, mul(matmul(vh, vectors), unsqueeze(real(diagonal(product, std::int64_t(0),
+      std::int64_t(-2), std::int64_t(-1))), std::int64_t(-2))), Scalar(1));
+  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
+  const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), add(gap, lift<V>(make_eye(size(values,
+      std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1)))), level);
+  const auto core = add(add(tril(off, std::int64_t(-1)), triu(off, std::int64_t(1)), Scalar(1)), diag_embed(g_values,
+      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  return linalg_solve(vh, matmul(core, vh), true);
+}
+}  // namespace
+
+Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors) {
+  return eig_backward_compose<Storage>(g_values, g_vectors, values, vectors);
+}
+TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors) {
+  return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
 
 // eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
 //   gap = unsqueeze(values, -2) - unsqueeze(values, -1) + eye(size(values, -1), dtype=dtype(values))
@@ -728,6 +966,87 @@ V flipud_compose(const V& input) { return flip(input, Dims{std::int64_t(0)}); }
 
 Storage flipud(const Storage& input) { return flipud_compose<Storage>(input); }
 TensorRef flipud(const TensorRef& input) { return flipud_compose<TensorRef>(input); }
+
+// gelu(Tensor input, *, str approximate="none") -> Tensor out
+//   out = gelu_tanh(input) if approximate == "tanh" else gelu_erf(input)
+
+namespace {
+constexpr OpSchema kGeluSchema{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V gelu_compose(const V& input, std::string_view approximate) {
+  return (approximate == std::string_view("tanh") ? gelu_tanh(input) : gelu_erf(input));
+}
+}  // namespace
+
+Storage gelu(const Storage& input, std::string_view approximate) { return gelu_compose<Storage>(input, approximate); }
+TensorRef gelu(const TensorRef& input, std::string_view approximate) {
+  return gelu_compose<TensorRef>(input, approximate);
+}
+
+// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = hermite_h(x, n, 0)
+
+namespace {
+constexpr OpSchema kHermitePolynomialHSchema{"hermite_polynomial_h",
+    "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hermite_polynomial_h_compose(const V& x, const V& n) { return hermite_h(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage hermite_polynomial_h(const Storage& x, const Storage& n) { return hermite_polynomial_h_compose<Storage>(x, n); }
+TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n) {
+  return hermite_polynomial_h_compose<TensorRef>(x, n);
+}
+
+// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = hermite_he(x, n, 0)
+
+namespace {
+constexpr OpSchema kHermitePolynomialHeSchema{"hermite_polynomial_he",
+    "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hermite_polynomial_he_compose(const V& x, const V& n) { return hermite_he(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage hermite_polynomial_he(const Storage& x, const Storage& n) {
+  return hermite_polynomial_he_compose<Storage>(x, n);
+}
+TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n) {
+  return hermite_polynomial_he_compose<TensorRef>(x, n);
+}
+
+// hstack(Tensor[] tensors) -> Tensor out
+//   out = stack(tensors, 0) if ndim(tensors[0]) == 0 else cat(tensors, 0 if ndim(tensors[0]) == 1 else 1)
+
+namespace {
+constexpr OpSchema kHstackSchema{"hstack", "hstack(Tensor[] tensors) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hstack_compose(std::span<const V> tensors) {
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(0) ? stack(tensors, std::int64_t(0)) : cat(tensors,
+      (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1))));
+}
+}  // namespace
+
+Storage hstack(std::span<const Storage> tensors) { return hstack_compose<Storage>(tensors); }
+TensorRef hstack(std::span<const TensorRef> tensors) { return hstack_compose<TensorRef>(tensors); }
+
+// imag(Tensor input) -> Tensor out
+//   out = select(view_as_real(input), -1, 1)
+
+namespace {
+constexpr OpSchema kImagSchema{"imag", "imag(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V imag_compose(const V& input) { return select(view_as_real(input), std::int64_t(-1), std::int64_t(1)); }
+}  // namespace
+
+Storage imag(const Storage& input) { return imag_compose<Storage>(input); }
+TensorRef imag(const TensorRef& input) { return imag_compose<TensorRef>(input); }
 
 }  // namespace ops
 }  // namespace tp

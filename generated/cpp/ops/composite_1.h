@@ -5,6 +5,18 @@
 
 namespace tp::ops {
 
+// adjoint(Tensor input) -> Tensor out
+TP_API Storage adjoint(const Storage& input);
+TP_API TensorRef adjoint(const TensorRef& input);
+
+// angle_backward(Tensor grad, Tensor input) -> Tensor out
+TP_API Storage angle_backward(const Storage& grad, const Storage& input);
+TP_API TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
+
+// as_columns(Tensor input, Tensor A, Tensor B) -> Tensor out
+TP_API Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
+TP_API TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
+
 // atleast_1d(Tensor input) -> Tensor out
 TP_API Storage atleast_1d(const Storage& input);
 TP_API TensorRef atleast_1d(const TensorRef& input);
@@ -23,6 +35,22 @@ TP_API Storage attention_weights(const Storage& query, const Storage& key, const
 TP_API TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const TensorRef& attn_mask,
     bool is_causal, std::optional<double> scale);
 
+// chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage chebyshev_polynomial_t(const Storage& x, const Storage& n);
+TP_API TensorRef chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n);
+
+// chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage chebyshev_polynomial_u(const Storage& x, const Storage& n);
+TP_API TensorRef chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n);
+
+// chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage chebyshev_polynomial_v(const Storage& x, const Storage& n);
+TP_API TensorRef chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n);
+
+// chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage chebyshev_polynomial_w(const Storage& x, const Storage& n);
+TP_API TensorRef chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n);
+
 // cholesky_backward(Tensor grad, Tensor L) -> Tensor slope
 TP_API Storage cholesky_backward(const Storage& grad, const Storage& L);
 TP_API TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L);
@@ -35,6 +63,17 @@ TP_API TensorRef clamp_(const TensorRef& input, const TensorRef& min, const Tens
 // column_stack(Tensor[] tensors) -> Tensor out
 TP_API Storage column_stack(std::span<const Storage> tensors);
 TP_API TensorRef column_stack(std::span<const TensorRef> tensors);
+
+// cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out
+TP_API Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p);
+TP_API TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info,
+    const Scalar& p);
+
+// cond_by_inverse_named(Tensor norm, Tensor inverse, Tensor info, str p) -> Tensor out
+TP_API Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info,
+    std::string_view p);
+TP_API TensorRef cond_by_inverse_named(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info,
+    std::string_view p);
 
 // cross_entropy_curvature(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
 TP_API Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
@@ -78,10 +117,6 @@ TP_API TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::in
 TP_API Storage diagflat(const Storage& input, std::int64_t offset);
 TP_API TensorRef diagflat(const TensorRef& input, std::int64_t offset);
 
-// diff(Tensor input, *, int dim=-1) -> Tensor out
-TP_API Storage diff(const Storage& input, std::int64_t dim);
-TP_API TensorRef diff(const TensorRef& input, std::int64_t dim);
-
 // dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out
 TP_API Storage dist(const Storage& input, const Storage& other, const Scalar& p);
 TP_API TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p);
@@ -89,6 +124,12 @@ TP_API TensorRef dist(const TensorRef& input, const TensorRef& other, const Scal
 // dstack(Tensor[] tensors) -> Tensor out
 TP_API Storage dstack(std::span<const Storage> tensors);
 TP_API TensorRef dstack(std::span<const TensorRef> tensors);
+
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors);
+TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
 
 // eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
 TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
@@ -124,5 +165,25 @@ TP_API TensorRef fliplr(const TensorRef& input);
 // flipud(Tensor input) -> Tensor out
 TP_API Storage flipud(const Storage& input);
 TP_API TensorRef flipud(const TensorRef& input);
+
+// gelu(Tensor input, *, str approximate="none") -> Tensor out
+TP_API Storage gelu(const Storage& input, std::string_view approximate);
+TP_API TensorRef gelu(const TensorRef& input, std::string_view approximate);
+
+// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage hermite_polynomial_h(const Storage& x, const Storage& n);
+TP_API TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n);
+
+// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage hermite_polynomial_he(const Storage& x, const Storage& n);
+TP_API TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n);
+
+// hstack(Tensor[] tensors) -> Tensor out
+TP_API Storage hstack(std::span<const Storage> tensors);
+TP_API TensorRef hstack(std::span<const TensorRef> tensors);
+
+// imag(Tensor input) -> Tensor out
+TP_API Storage imag(const Storage& input);
+TP_API TensorRef imag(const TensorRef& input);
 
 }  // namespace tp::ops

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/shape.h"
 #include "kernels/views.h"
 
@@ -16,8 +17,21 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage amax(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
+Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
+TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
@@ -37,20 +51,36 @@ TensorRef exp(const TensorRef& input);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
-Storage gelu_erf(const Storage& input);
-TensorRef gelu_erf(const TensorRef& input);
-Storage gelu_tanh(const Storage& input);
-TensorRef gelu_tanh(const TensorRef& input);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
+Storage inv(const Storage& A);
+TensorRef inv(const TensorRef& A);
 Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
-Storage linalg_solve(const Storage& A, const Storage& B, bool left);
-TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
+Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage lgamma(const Storage& input);
+TensorRef lgamma(const TensorRef& input);
+Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
+TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
+Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
+TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
+Storage linalg_svdvals(const Storage& A);
+TensorRef linalg_svdvals(const TensorRef& A);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
+Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
+TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_exp(const Storage& input);
+TensorRef matrix_exp(const TensorRef& input);
 Storage maximum(const Storage& input, const Storage& other);
 TensorRef maximum(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -65,6 +95,8 @@ Storage ne(const Storage& input, const Storage& other);
 TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
 Storage polygamma_of(const Storage& input, std::int64_t order);
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
 Storage pow(const Storage& input, const Storage& exponent);
@@ -75,8 +107,6 @@ Storage repeat(const Storage& input, const Dims& repeats);
 TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
-TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
@@ -97,60 +127,46 @@ Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage view(const Storage& input, const Dims& shape);
 TensorRef view(const TensorRef& input, const Dims& shape);
-Storage view_as_real(const Storage& input);
-TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
-// gelu(Tensor input, *, str approximate="none") -> Tensor out
-//   out = gelu_tanh(input) if approximate == "tanh" else gelu_erf(input)
+// laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = laguerre_l(x, n, 0)
 
 namespace {
-constexpr OpSchema kGeluSchema{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", 1, Amp::Keep,
-    true};
+constexpr OpSchema kLaguerrePolynomialLSchema{"laguerre_polynomial_l",
+    "laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V gelu_compose(const V& input, std::string_view approximate) {
-  return (approximate == std::string_view("tanh") ? gelu_tanh(input) : gelu_erf(input));
-}
+V laguerre_polynomial_l_compose(const V& x, const V& n) { return laguerre_l(x, n, std::int64_t(0)); }
 }  // namespace
 
-Storage gelu(const Storage& input, std::string_view approximate) { return gelu_compose<Storage>(input, approximate); }
-TensorRef gelu(const TensorRef& input, std::string_view approximate) {
-  return gelu_compose<TensorRef>(input, approximate);
+Storage laguerre_polynomial_l(const Storage& x, const Storage& n) {
+  return laguerre_polynomial_l_compose<Storage>(x, n);
+}
+TensorRef laguerre_polynomial_l(const TensorRef& x, const TensorRef& n) {
+  return laguerre_polynomial_l_compose<TensorRef>(x, n);
 }
 
-// hstack(Tensor[] tensors) -> Tensor out
-//   out = stack(tensors, 0) if ndim(tensors[0]) == 0 else cat(tensors, 0 if ndim(tensors[0]) == 1 else 1)
+// legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = legendre_p(x, n, 0)
 
 namespace {
-constexpr OpSchema kHstackSchema{"hstack", "hstack(Tensor[] tensors) -> Tensor out", 1, Amp::Keep, true};
+constexpr OpSchema kLegendrePolynomialPSchema{"legendre_polynomial_p",
+    "legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V hstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(0) ? stack(tensors, std::int64_t(0))
-      : cat(tensors, (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? std::int64_t(0)
-      : std::int64_t(1))));
+V legendre_polynomial_p_compose(const V& x, const V& n) { return legendre_p(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage legendre_polynomial_p(const Storage& x, const Storage& n) {
+  return legendre_polynomial_p_compose<Storage>(x, n);
 }
-}  // namespace
-
-Storage hstack(std::span<const Storage> tensors) { return hstack_compose<Storage>(tensors); }
-TensorRef hstack(std::span<const TensorRef> tensors) { return hstack_compose<TensorRef>(tensors); }
-
-// imag(Tensor input) -> Tensor out
-//   out = select(view_as_real(input), -1, 1)
-
-namespace {
-constexpr OpSchema kImagSchema{"imag", "imag(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V imag_compose(const V& input) { return select(view_as_real(input), std::int64_t(-1), std::int64_t(1)); }
-}  // namespace
-
-Storage imag(const Storage& input) { return imag_compose<Storage>(input); }
-TensorRef imag(const TensorRef& input) { return imag_compose<TensorRef>(input); }
+TensorRef legendre_polynomial_p(const TensorRef& x, const TensorRef& n) {
+  return legendre_polynomial_p_compose<TensorRef>(x, n);
+}
 
 // linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
 //   out = diagonal(A, offset, dim1, dim2)
@@ -228,6 +244,147 @@ TensorRef logcumsumexp_backward(const TensorRef& grad, const TensorRef& input, c
   return logcumsumexp_backward_compose<TensorRef>(grad, input, output, dim);
 }
 
+// lstsq_adjoint(Tensor grad, Tensor A, Tensor B, float? rcond) -> Tensor slope
+//   x = matmul(mH(pinv_core(A, None, rcond, False)), as_columns(grad, A, B))
+//   slope = sum_to(reshape(x, first_sizes(shape(x), -1)) if ndim(grad) < ndim(x) else x, shape(B))
+
+namespace {
+constexpr OpSchema kLstsqAdjointSchema{"lstsq_adjoint",
+    "lstsq_adjoint(Tensor grad, Tensor A, Tensor B, float? rcond) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V lstsq_adjoint_compose(const V& grad, const V& A, const V& B, std::optional<double> rcond) {
+  const auto x = matmul(mH(pinv_core(A, std::nullopt, rcond, false)), as_columns(grad, A, B));
+  return sum_to((ndim(grad) < ndim(x) ? reshape(x, first_sizes(shape(x), std::int64_t(-1))) : V(x)), shape(B));
+}
+}  // namespace
+
+Storage lstsq_adjoint(const Storage& grad, const Storage& A, const Storage& B, std::optional<double> rcond) {
+  return lstsq_adjoint_compose<Storage>(grad, A, B, rcond);
+}
+TensorRef lstsq_adjoint(const TensorRef& grad, const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
+  return lstsq_adjoint_compose<TensorRef>(grad, A, B, rcond);
+}
+
+// lstsq_backward(Tensor grad, Tensor A, Tensor B, Tensor x, Tensor P) -> Tensor slope
+//   pg = matmul(mH(P), grad)
+//   first = matmul(pg, mH(x))
+//   second = matmul(B - matmul(A, x), mH(matmul(P, pg)))
+//   third = matmul(matmul(mH(P), x), mH(grad - matmul(P, matmul(A, grad))))
+//   slope = sum_to(second + third - first, shape(A))
+
+namespace {
+constexpr OpSchema kLstsqBackwardSchema{"lstsq_backward",
+    "lstsq_backward(Tensor grad, Tensor A, Tensor B, Tensor x, Tensor P) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V lstsq_backward_compose(const V& grad, const V& A, const V& B, const V& x, const V& P) {
+  const auto pg = matmul(mH(P), grad);
+  const auto first = matmul(pg, mH(x));
+  const auto second = matmul(sub(B, matmul(A, x), Scalar(1)), mH(matmul(P, pg)));
+  const auto third = matmul(matmul(mH(P), x), mH(sub(grad, matmul(P, matmul(A, grad)), Scalar(1))));
+  return sum_to(sub(add(second, third, Scalar(1)), first, Scalar(1)), shape(A));
+}
+}  // namespace
+
+Storage lstsq_backward(const Storage& grad, const Storage& A, const Storage& B, const Storage& x, const Storage& P) {
+  return lstsq_backward_compose<Storage>(grad, A, B, x, P);
+}
+TensorRef lstsq_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& B, const TensorRef& x,
+    const TensorRef& P) {
+  return lstsq_backward_compose<TensorRef>(grad, A, B, x, P);
+}
+
+// lu_backward(Tensor grad, Tensor LU, Tensor pivots) -> Tensor slope
+//   m = size(LU, -2)
+//   n = size(LU, -1)
+//   k = m if m < n else n
+//   l = tril(narrow(narrow(LU, -2, 0, k), -1, 0, k), -1) + eye(k, dtype=dtype(LU))
+//   u = triu(narrow(narrow(LU, -2, 0, k), -1, 0, k))
+//   g1 = narrow(narrow(grad, -2, 0, k), -1, 0, k)
+//   g_right = narrow(narrow(grad, -2, 0, k), -1, k, n - k)
+//   g_below = narrow(narrow(grad, -2, k, m - k), -1, 0, k)
+//   right = narrow(narrow(LU, -2, 0, k), -1, k, n - k)
+//   below = narrow(narrow(LU, -2, k, m - k), -1, 0, k)
+//   low = tril(matmul(mH(l), tril(g1, -1)) - matmul(g_right, mH(right)), -1)
+//   up = triu(matmul(triu(g1), mH(u)) - matmul(mH(below), g_below))
+//   half = linalg_solve_triangular(mH(u), low + up, upper=False, left=False)
+//   core = linalg_solve_triangular(mH(l), half, upper=True, unitriangular=True)
+//   top = core if n == k else cat((core, linalg_solve_triangular(mH(l), g_right, upper=True, unitriangular=True)), -1)
+//   all = top if m == k else cat((top, linalg_solve_triangular(mH(u), g_below, upper=False, left=False)), -2)
+//   slope = matmul(lu_permutation(pivots, m, dtype(LU)), all)
+
+namespace {
+constexpr OpSchema kLuBackwardSchema{"lu_backward",
+    "lu_backward(Tensor grad, Tensor LU, Tensor pivots) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V lu_backward_compose(const V& grad, const V& LU, const V& pivots) {
+  const auto m = size(LU, std::int64_t(-2));
+  const auto n = size(LU, std::int64_t(-1));
+  const auto k = (m < n ? m : n);
+  const auto l = add(tril(narrow(narrow(LU, std::int64_t(-2), std::int64_t(0), k), std::int64_t(-1), std::int64_t(0),
+      k), std::int64_t(-1)), lift<V>(make_eye(k, std::nullopt, dtype(LU))), Scalar(1));
+  const auto u = triu(narrow(narrow(LU, std::int64_t(-2), std::int64_t(0), k), std::int64_t(-1), std::int64_t(0), k),
+      std::int64_t(0));
+  const auto g1 = narrow(narrow(grad, std::int64_t(-2), std::int64_t(0), k), std::int64_t(-1), std::int64_t(0), k);
+  const auto g_right = narrow(narrow(grad, std::int64_t(-2), std::int64_t(0), k), std::int64_t(-1), k, n - k);
+  const auto g_below = narrow(narrow(grad, std::int64_t(-2), k, m - k), std::int64_t(-1), std::int64_t(0), k);
+  const auto right = narrow(narrow(LU, std::int64_t(-2), std::int64_t(0), k), std::int64_t(-1), k, n - k);
+  const auto below = narrow(narrow(LU, std::int64_t(-2), k, m - k), std::int64_t(-1), std::int64_t(0), k);
+  const auto low = tril(sub(matmul(mH(l), tril(g1, std::int64_t(-1))), matmul(g_right, mH(right)), Scalar(1)),
+      std::int64_t(-1));
+  const auto up = triu(sub(matmul(triu(g1, std::int64_t(0)), mH(u)), matmul(mH(below), g_below), Scalar(1)),
+      std::int64_t(0));
+  const auto half = linalg_solve_triangular(mH(u), add(low, up, Scalar(1)), false, false, false);
+  const auto core = linalg_solve_triangular(mH(l), half, true, true, true);
+  const auto top = (n == k ? V(core) : cat(std::vector<V>{core, linalg_solve_triangular(mH(l), g_right, true, true,
+      true)}, std::int64_t(-1)));
+  const auto all = (m == k ? V(top) : cat(std::vector<V>{top, linalg_solve_triangular(mH(u), g_below, false, false,
+      false)}, std::int64_t(-2)));
+  return matmul(lu_permutation(pivots, m, dtype(LU)), all);
+}
+}  // namespace
+
+Storage lu_backward(const Storage& grad, const Storage& LU, const Storage& pivots) {
+  return lu_backward_compose<Storage>(grad, LU, pivots);
+}
+TensorRef lu_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots) {
+  return lu_backward_compose<TensorRef>(grad, LU, pivots);
+}
+
+// lu_solve_backward(Tensor grad, Tensor LU, Tensor pivots, Tensor out, bool left, bool adjoint) -> Tensor slope
+//   n = size(LU, -1)
+//   whole = -matmul(grad, mH(out)) if left else -matmul(mH(out), grad)
+//   turned = matmul(mT(lu_permutation(pivots, n, dtype(LU))), mH(whole) if adjoint else whole)
+//   l = tril(LU, -1) + eye(n, dtype=dtype(LU))
+//   slope = sum_to(tril(matmul(turned, mH(triu(LU))), -1) + triu(matmul(mH(l), turned)), shape(LU))
+
+namespace {
+constexpr OpSchema kLuSolveBackwardSchema{"lu_solve_backward",
+    "lu_solve_backward(Tensor grad, Tensor LU, Tensor pivots, Tensor out, bool left, bool adjoint) -> Tensor slope", 1,
+    Amp::Keep, true};
+
+template <class V>
+V lu_solve_backward_compose(const V& grad, const V& LU, const V& pivots, const V& out, bool left, bool adjoint) {
+  const auto n = size(LU, std::int64_t(-1));
+  const auto whole = (left ? neg(matmul(grad, mH(out))) : neg(matmul(mH(out), grad)));
+  const auto turned = matmul(mT(lu_permutation(pivots, n, dtype(LU))), (adjoint ? mH(whole) : V(whole)));
+  const auto l = add(tril(LU, std::int64_t(-1)), lift<V>(make_eye(n, std::nullopt, dtype(LU))), Scalar(1));
+  return sum_to(add(tril(matmul(turned, mH(triu(LU, std::int64_t(0)))), std::int64_t(-1)), triu(matmul(mH(l), turned),
+      std::int64_t(0)), Scalar(1)), shape(LU));
+}
+}  // namespace
+
+Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out, bool left,
+    bool adjoint) {
+  return lu_solve_backward_compose<Storage>(grad, LU, pivots, out, left, adjoint);
+}
+TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots, const TensorRef& out,
+    bool left, bool adjoint) {
+  return lu_solve_backward_compose<TensorRef>(grad, LU, pivots, out, left, adjoint);
+}
+
 // mH(Tensor input) -> Tensor out
 //   out = conj(transpose(input, -2, -1))
 
@@ -302,6 +459,79 @@ TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, c
   return matmul_backward_other_compose<TensorRef>(grad, input, other);
 }
 
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+//   n = size(input, -1)
+//   a = mH(input)
+//   block = cat((cat((a, grad), -1), cat((zeros_like(a), a), -1)), -2)
+//   slope = narrow(narrow(matrix_exp(block), -2, 0, n), -1, n, n)
+
+namespace {
+constexpr OpSchema kMatrixExpBackwardSchema{"matrix_exp_backward",
+    "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_exp_backward_compose(const V& grad, const V& input) {
+  const auto n = size(input, std::int64_t(-1));
+  const auto a = mH(input);
+  const auto block = cat(std::vector<V>{cat(std::vector<V>{a, grad}, std::int64_t(-1)),
+      cat(std::vector<V>{zeros_like(a, std::nullopt), a}, std::int64_t(-1))}, std::int64_t(-2));
+  return narrow(narrow(matrix_exp(block), std::int64_t(-2), std::int64_t(0), n), std::int64_t(-1), n, n);
+}
+}  // namespace
+
+Storage matrix_exp_backward(const Storage& grad, const Storage& input) {
+  return matrix_exp_backward_compose<Storage>(grad, input);
+}
+TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input) {
+  return matrix_exp_backward_compose<TensorRef>(grad, input);
+}
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+//   out = sum(lgamma(unsqueeze(input, -1) - arange(p) / 2), (-1,)) + 0.28618247146235004 * p * (p - 1)
+
+namespace {
+constexpr OpSchema kMvlgammaSchema{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V mvlgamma_compose(const V& input, std::int64_t p) {
+  return add(sum(lgamma(sub(unsqueeze(input, std::int64_t(-1)), div(lift<V>(make_arange(Scalar(p), std::nullopt)),
+      number<V>(Scalar(std::int64_t(2)))), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt),
+      number<V>(Scalar((0.28618247146235004 * p) * (p - std::int64_t(1)))), Scalar(1));
+}
+}  // namespace
+
+Storage mvlgamma(const Storage& input, std::int64_t p) { return mvlgamma_compose<Storage>(input, p); }
+TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
+
+// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
+//   ph = mH(P)
+//   gh = mH(grad)
+//   left = matmul(gh, matmul(P, ph))
+//   right = matmul(matmul(ph, P), gh)
+//   slope = -matmul(ph, matmul(grad, ph)) + left - matmul(A, matmul(P, left)) + right - matmul(matmul(right, P), A)
+
+namespace {
+constexpr OpSchema kPinvBackwardSchema{"pinv_backward",
+    "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V pinv_backward_compose(const V& grad, const V& A, const V& P) {
+  const auto ph = mH(P);
+  const auto gh = mH(grad);
+  const auto left = matmul(gh, matmul(P, ph));
+  const auto right = matmul(matmul(ph, P), gh);
+  return sub(add(sub(add(neg(matmul(ph, matmul(grad, ph))), left, Scalar(1)), matmul(A, matmul(P, left)), Scalar(1)),
+      right, Scalar(1)), matmul(matmul(right, P), A), Scalar(1));
+}
+}  // namespace
+
+Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P) {
+  return pinv_backward_compose<Storage>(grad, A, P);
+}
+TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P) {
+  return pinv_backward_compose<TensorRef>(grad, A, P);
+}
+
 // polygamma(int n, Tensor input) -> Tensor out
 //   out = polygamma_of(input, n)
 
@@ -350,9 +580,15 @@ TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t> dim) {
 }
 
 // qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope
-//   m = matmul(R, mH(triu(g_R))) - matmul(mH(g_Q), Q)
-//   sym = tril(m) + mH(tril(m, -1))
-//   slope = linalg_solve(mH(R), g_Q + matmul(Q, sym), left=False)
+//   k = size(Q, -1)
+//   n = size(R, -1)
+//   r1 = narrow(R, -1, 0, k)
+//   g2 = narrow(g_R, -1, k, n - k)
+//   gq = g_Q + matmul(Q, matmul(narrow(R, -1, k, n - k), mH(g2)))
+//   m = matmul(r1, mH(triu(narrow(g_R, -1, 0, k)))) - matmul(mH(gq), Q)
+//   sym = tril(m, -1) + mH(tril(m, -1)) + diag_embed(real(diagonal(m, 0, -2, -1)))
+//   first = linalg_solve_triangular(mH(r1), gq + matmul(Q, sym), upper=False, left=False)
+//   slope = first if n == k else cat((first, matmul(Q, g2)), -1)
 
 namespace {
 constexpr OpSchema kQrBackwardSchema{"qr_backward",
@@ -360,9 +596,18 @@ constexpr OpSchema kQrBackwardSchema{"qr_backward",
 
 template <class V>
 V qr_backward_compose(const V& g_Q, const V& g_R, const V& Q, const V& R) {
-  const auto m = sub(matmul(R, mH(triu(g_R, std::int64_t(0)))), matmul(mH(g_Q), Q), Scalar(1));
-  const auto sym = add(tril(m, std::int64_t(0)), mH(tril(m, std::int64_t(-1))), Scalar(1));
-  return linalg_solve(mH(R), add(g_Q, matmul(Q, sym), Scalar(1)), false);
+  const auto k = size(Q, std::int64_t(-1));
+  const auto n = size(R, std::int64_t(-1));
+  const auto r1 = narrow(R, std::int64_t(-1), std::int64_t(0), k);
+  const auto g2 = narrow(g_R, std::int64_t(-1), k, n - k);
+  const auto gq = add(g_Q, matmul(Q, matmul(narrow(R, std::int64_t(-1), k, n - k), mH(g2))), Scalar(1));
+  const auto m = sub(matmul(r1, mH(triu(narrow(g_R, std::int64_t(-1), std::int64_t(0), k), std::int64_t(0)))),
+      matmul(mH(gq), Q), Scalar(1));
+  const auto sym = add(add(tril(m, std::int64_t(-1)), mH(tril(m, std::int64_t(-1))), Scalar(1)),
+      diag_embed(real(diagonal(m, std::int64_t(0), std::int64_t(-2), std::int64_t(-1))), std::int64_t(0),
+      std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  const auto first = linalg_solve_triangular(mH(r1), add(gq, matmul(Q, sym), Scalar(1)), false, false, false);
+  return (n == k ? V(first) : cat(std::vector<V>{first, matmul(Q, g2)}, std::int64_t(-1)));
 }
 }  // namespace
 
@@ -372,6 +617,43 @@ Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, co
 TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R) {
   return qr_backward_compose<TensorRef>(g_Q, g_R, Q, R);
 }
+
+// rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out
+//   s = abs(linalg_eigvalsh(A)) if hermitian else linalg_svdvals(A)
+//   out = sum(s > maximum(rtol * amax(s, (-1,), True), atol), (-1,)) if size(s, -1) > 0 else sum(s > 0, (-1,))
+
+namespace {
+constexpr OpSchema kRankOfSchema{"rank_of",
+    "rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V rank_of_compose(const V& A, double atol, double rtol, bool hermitian) {
+  const auto s = (hermitian ? abs(linalg_eigvalsh(A, "L")) : linalg_svdvals(A));
+  return (size(s, std::int64_t(-1)) > std::int64_t(0) ? sum(gt(s, maximum(mul(number<V>(Scalar(rtol)), amax(s,
+      Dims{std::int64_t(-1)}, true)), number<V>(Scalar(atol)))), Dims{std::int64_t(-1)}, false, std::nullopt)
+      : sum(gt(s, number<V>(Scalar(std::int64_t(0)))), Dims{std::int64_t(-1)}, false, std::nullopt));
+}
+}  // namespace
+
+Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian) {
+  return rank_of_compose<Storage>(A, atol, rtol, hermitian);
+}
+TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian) {
+  return rank_of_compose<TensorRef>(A, atol, rtol, hermitian);
+}
+
+// ravel(Tensor input) -> Tensor out
+//   out = reshape(input, (-1,))
+
+namespace {
+constexpr OpSchema kRavelSchema{"ravel", "ravel(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V ravel_compose(const V& input) { return reshape(input, Dims{std::int64_t(-1)}); }
+}  // namespace
+
+Storage ravel(const Storage& input) { return ravel_compose<Storage>(input); }
+TensorRef ravel(const TensorRef& input) { return ravel_compose<TensorRef>(input); }
 
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 //   out = mean(input) if reduction_code(reduction) == 1 else sum(input) if reduction_code(reduction) == 2 else input
@@ -476,6 +758,113 @@ TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const Tens
   return sgn_backward_compose<TensorRef>(grad, input, output);
 }
 
+// shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_t(2 * x - 1, n, 0)
+
+namespace {
+constexpr OpSchema kShiftedChebyshevPolynomialTSchema{"shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V shifted_chebyshev_polynomial_t_compose(const V& x, const V& n) {
+  return chebyshev_t(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
+      std::int64_t(0));
+}
+}  // namespace
+
+Storage shifted_chebyshev_polynomial_t(const Storage& x, const Storage& n) {
+  return shifted_chebyshev_polynomial_t_compose<Storage>(x, n);
+}
+TensorRef shifted_chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n) {
+  return shifted_chebyshev_polynomial_t_compose<TensorRef>(x, n);
+}
+
+// shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_u(2 * x - 1, n, 0)
+
+namespace {
+constexpr OpSchema kShiftedChebyshevPolynomialUSchema{"shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V shifted_chebyshev_polynomial_u_compose(const V& x, const V& n) {
+  return chebyshev_u(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
+      std::int64_t(0));
+}
+}  // namespace
+
+Storage shifted_chebyshev_polynomial_u(const Storage& x, const Storage& n) {
+  return shifted_chebyshev_polynomial_u_compose<Storage>(x, n);
+}
+TensorRef shifted_chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n) {
+  return shifted_chebyshev_polynomial_u_compose<TensorRef>(x, n);
+}
+
+// shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_v(2 * x - 1, n, 0)
+
+namespace {
+constexpr OpSchema kShiftedChebyshevPolynomialVSchema{"shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V shifted_chebyshev_polynomial_v_compose(const V& x, const V& n) {
+  return chebyshev_v(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
+      std::int64_t(0));
+}
+}  // namespace
+
+Storage shifted_chebyshev_polynomial_v(const Storage& x, const Storage& n) {
+  return shifted_chebyshev_polynomial_v_compose<Storage>(x, n);
+}
+TensorRef shifted_chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n) {
+  return shifted_chebyshev_polynomial_v_compose<TensorRef>(x, n);
+}
+
+// shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = chebyshev_w(2 * x - 1, n, 0)
+
+namespace {
+constexpr OpSchema kShiftedChebyshevPolynomialWSchema{"shifted_chebyshev_polynomial_w",
+    "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V shifted_chebyshev_polynomial_w_compose(const V& x, const V& n) {
+  return chebyshev_w(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
+      std::int64_t(0));
+}
+}  // namespace
+
+Storage shifted_chebyshev_polynomial_w(const Storage& x, const Storage& n) {
+  return shifted_chebyshev_polynomial_w_compose<Storage>(x, n);
+}
+TensorRef shifted_chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n) {
+  return shifted_chebyshev_polynomial_w_compose<TensorRef>(x, n);
+}
+
+// slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope
+//   scale = g_log + 1j * imag(g_sign * conj(sign)) if is_complex(dtype(A)) else g_log
+//   slope = unsqueeze(unsqueeze(scale, -1), -1) * mH(inv(A))
+
+namespace {
+constexpr OpSchema kSlogdetBackwardSchema{"slogdet_backward",
+    "slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V slogdet_backward_compose(const V& g_sign, const V& g_log, const V& A, const V& sign) {
+  const auto scale = (is_complex(dtype(A)) ? add(g_log, mul(number<V>(Scalar(0.0, 1.0)), imag(mul(g_sign,
+      conj(sign)))), Scalar(1)) : V(g_log));
+  return mul(unsqueeze(unsqueeze(scale, std::int64_t(-1)), std::int64_t(-1)), mH(inv(A)));
+}
+}  // namespace
+
+Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign) {
+  return slogdet_backward_compose<Storage>(g_sign, g_log, A, sign);
+}
+TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign) {
+  return slogdet_backward_compose<TensorRef>(g_sign, g_log, A, sign);
+}
+
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 //   k = size(S, -1)
 //   u = narrow(U, -1, 0, k)
@@ -490,7 +879,8 @@ TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const Tens
 //   turn_v = pv - mH(pv)
 //   mixed = turn_u * row + col * turn_v
 //   core = strong_mul(1 / ((row - col) * (row + col) + eye(k, dtype=dtype(S))), mixed) + diag_embed(g_S)
-//   inside = matmul(u, matmul(core, mH(v)))
+//   phase = diag_embed(strong_mul(0.5 / S, diagonal(turn_u, 0, -2, -1))) if is_complex(dtype(U)) else zeros(shape(core), dtype=dtype(core))
+//   inside = matmul(u, matmul(core + phase, mH(v)))
 //   rest_u = gu - matmul(u, pu)
 //   rest_v = gv - matmul(v, pv)
 //   tall = inside if size(U, -2) == k else inside + matmul(strong_mul(1 / row, rest_u), mH(v))
@@ -518,7 +908,10 @@ V svd_backward_compose(const V& g_U, const V& g_S, const V& g_Vh, const V& U, co
   const auto core = add(strong_mul(div(number<V>(Scalar(std::int64_t(1))), add(mul(sub(row, col, Scalar(1)), add(row,
       col, Scalar(1))), lift<V>(make_eye(k, std::nullopt, dtype(S))), Scalar(1))), mixed), diag_embed(g_S,
       std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  const auto inside = matmul(u, matmul(core, mH(v)));
+  const auto phase = (is_complex(dtype(U)) ? diag_embed(strong_mul(div(number<V>(Scalar(0.5)), S), diagonal(turn_u,
+      std::int64_t(0), std::int64_t(-2), std::int64_t(-1))), std::int64_t(0), std::int64_t(-2), std::int64_t(-1))
+      : zeros<V>(shape(core), dtype(core)));
+  const auto inside = matmul(u, matmul(add(core, phase, Scalar(1)), mH(v)));
   const auto rest_u = sub(gu, matmul(u, pu), Scalar(1));
   const auto rest_v = sub(gv, matmul(v, pv), Scalar(1));
   const auto tall = (size(U, std::int64_t(-2)) == k ? V(inside) : add(inside,
@@ -577,6 +970,31 @@ V tile_compose(const V& input, const Dims& dims) {
 
 Storage tile(const Storage& input, const Dims& dims) { return tile_compose<Storage>(input, dims); }
 TensorRef tile(const TensorRef& input, const Dims& dims) { return tile_compose<TensorRef>(input, dims); }
+
+// triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope
+//   whole = -sum_to(matmul(grad, mH(out)) if left else matmul(mH(out), grad), shape(A))
+//   slope = triu(whole, 1 if unitriangular else 0) if upper else tril(whole, -1 if unitriangular else 0)
+
+namespace {
+constexpr OpSchema kTriangularBackwardSchema{"triangular_backward",
+    "triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V triangular_backward_compose(const V& grad, const V& A, const V& out, bool upper, bool left, bool unitriangular) {
+  const auto whole = neg(sum_to((left ? matmul(grad, mH(out)) : matmul(mH(out), grad)), shape(A)));
+  return (upper ? triu(whole, (unitriangular ? std::int64_t(1) : std::int64_t(0))) : tril(whole, (unitriangular
+      ? std::int64_t(-1) : std::int64_t(0))));
+}
+}  // namespace
+
+Storage triangular_backward(const Storage& grad, const Storage& A, const Storage& out, bool upper, bool left,
+    bool unitriangular) {
+  return triangular_backward_compose<Storage>(grad, A, out, upper, left, unitriangular);
+}
+TensorRef triangular_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool upper, bool left,
+    bool unitriangular) {
+  return triangular_backward_compose<TensorRef>(grad, A, out, upper, left, unitriangular);
+}
 
 // var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope
 //   slope = restore_dims(grad, shape(input), dim, keepdim) * (2 / (reduced_count(shape(input), dim) - correction)) * (input - mean(input, dim, True))
@@ -662,8 +1080,8 @@ constexpr OpSchema kVstackSchema{"vstack", "vstack(Tensor[] tensors) -> Tensor o
 
 template <class V>
 V vstack_compose(std::span<const V> tensors) {
-  return (ndim(tensors[std::size_t(std::int64_t(0))]) == std::int64_t(1) ? stack(tensors, std::int64_t(0))
-      : cat(tensors, std::int64_t(0)));
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? stack(tensors, std::int64_t(0)) : cat(tensors,
+      std::int64_t(0)));
 }
 }  // namespace
 

@@ -5,17 +5,13 @@
 
 namespace tp::ops {
 
-// gelu(Tensor input, *, str approximate="none") -> Tensor out
-TP_API Storage gelu(const Storage& input, std::string_view approximate);
-TP_API TensorRef gelu(const TensorRef& input, std::string_view approximate);
+// laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage laguerre_polynomial_l(const Storage& x, const Storage& n);
+TP_API TensorRef laguerre_polynomial_l(const TensorRef& x, const TensorRef& n);
 
-// hstack(Tensor[] tensors) -> Tensor out
-TP_API Storage hstack(std::span<const Storage> tensors);
-TP_API TensorRef hstack(std::span<const TensorRef> tensors);
-
-// imag(Tensor input) -> Tensor out
-TP_API Storage imag(const Storage& input);
-TP_API TensorRef imag(const TensorRef& input);
+// legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage legendre_polynomial_p(const Storage& x, const Storage& n);
+TP_API TensorRef legendre_polynomial_p(const TensorRef& x, const TensorRef& n);
 
 // linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
 TP_API Storage linalg_diagonal(const Storage& A, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
@@ -30,6 +26,27 @@ TP_API Storage logcumsumexp_backward(const Storage& grad, const Storage& input, 
     std::int64_t dim);
 TP_API TensorRef logcumsumexp_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output,
     std::int64_t dim);
+
+// lstsq_adjoint(Tensor grad, Tensor A, Tensor B, float? rcond) -> Tensor slope
+TP_API Storage lstsq_adjoint(const Storage& grad, const Storage& A, const Storage& B, std::optional<double> rcond);
+TP_API TensorRef lstsq_adjoint(const TensorRef& grad, const TensorRef& A, const TensorRef& B,
+    std::optional<double> rcond);
+
+// lstsq_backward(Tensor grad, Tensor A, Tensor B, Tensor x, Tensor P) -> Tensor slope
+TP_API Storage lstsq_backward(const Storage& grad, const Storage& A, const Storage& B, const Storage& x,
+    const Storage& P);
+TP_API TensorRef lstsq_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& B, const TensorRef& x,
+    const TensorRef& P);
+
+// lu_backward(Tensor grad, Tensor LU, Tensor pivots) -> Tensor slope
+TP_API Storage lu_backward(const Storage& grad, const Storage& LU, const Storage& pivots);
+TP_API TensorRef lu_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots);
+
+// lu_solve_backward(Tensor grad, Tensor LU, Tensor pivots, Tensor out, bool left, bool adjoint) -> Tensor slope
+TP_API Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out,
+    bool left, bool adjoint);
+TP_API TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots,
+    const TensorRef& out, bool left, bool adjoint);
 
 // mH(Tensor input) -> Tensor out
 TP_API Storage mH(const Storage& input);
@@ -47,6 +64,18 @@ TP_API TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& i
 TP_API Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
 TP_API TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
 
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+TP_API Storage matrix_exp_backward(const Storage& grad, const Storage& input);
+TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
+TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
+
+// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
+TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
+TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
+
 // polygamma(int n, Tensor input) -> Tensor out
 TP_API Storage polygamma(std::int64_t n, const Storage& input);
 TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
@@ -62,6 +91,14 @@ TP_API TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t>
 // qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope
 TP_API Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
 TP_API TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
+
+// rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out
+TP_API Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
+TP_API TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
+
+// ravel(Tensor input) -> Tensor out
+TP_API Storage ravel(const Storage& input);
+TP_API TensorRef ravel(const TensorRef& input);
 
 // reduce_loss(Tensor input, str reduction) -> Tensor out
 TP_API Storage reduce_loss(const Storage& input, std::string_view reduction);
@@ -83,6 +120,27 @@ TP_API TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims)
 TP_API Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
 TP_API TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 
+// shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage shifted_chebyshev_polynomial_t(const Storage& x, const Storage& n);
+TP_API TensorRef shifted_chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n);
+
+// shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage shifted_chebyshev_polynomial_u(const Storage& x, const Storage& n);
+TP_API TensorRef shifted_chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n);
+
+// shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage shifted_chebyshev_polynomial_v(const Storage& x, const Storage& n);
+TP_API TensorRef shifted_chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n);
+
+// shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage shifted_chebyshev_polynomial_w(const Storage& x, const Storage& n);
+TP_API TensorRef shifted_chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n);
+
+// slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope
+TP_API Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
+TP_API TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A,
+    const TensorRef& sign);
+
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 TP_API Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U,
     const Storage& S, const Storage& Vh);
@@ -97,6 +155,12 @@ TP_API TensorRef tie_share(const TensorRef& grad, const TensorRef& input, const 
 // tile(Tensor input, int[] dims) -> Tensor out
 TP_API Storage tile(const Storage& input, const Dims& dims);
 TP_API TensorRef tile(const TensorRef& input, const Dims& dims);
+
+// triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope
+TP_API Storage triangular_backward(const Storage& grad, const Storage& A, const Storage& out, bool upper, bool left,
+    bool unitriangular);
+TP_API TensorRef triangular_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool upper,
+    bool left, bool unitriangular);
 
 // var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope
 TP_API Storage var_backward(const Storage& grad, const Storage& input, const std::optional<Dims>& dim,

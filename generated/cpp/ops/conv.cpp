@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/conv.h"
 
 namespace tp {
@@ -25,6 +26,12 @@ V col2im_vjp_input(const V& g, const Dims& kernel_size, const Dims& dilation, co
   return im2col(g, kernel_size, dilation, padding, stride);
 }
 
+TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
+    const Dims& dilation, const Dims& padding, const Dims& stride) {
+  const batch::Fold in(Col2imBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::col2im(in[0], output_size, kernel_size, dilation, padding, stride));
+}
+
 void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
     const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(col2im(wiring::tangent(input), output_size, kernel_size, dilation, padding,
@@ -39,6 +46,8 @@ Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
     auto node = make_node<Col2imBackward>();
@@ -52,7 +61,8 @@ TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& ke
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { col2im_set_tangent(out, input, output_size, kernel_size, dilation, padding,
+        stride); });
   return out;
 }
 GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
@@ -99,6 +109,17 @@ V conv1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv1dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -122,6 +143,8 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv1d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv1d(wiring::autocast(Conv1dBackward::schema_v1, input), wiring::autocast(Conv1dBackward::schema_v1,
@@ -145,7 +168,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -202,6 +226,17 @@ V conv1d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv1dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv1dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -225,6 +260,8 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv1d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv1d(wiring::autocast(Conv1dBackward1::schema_v1, input), wiring::autocast(Conv1dBackward1::schema_v1,
@@ -248,7 +285,8 @@ TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv1d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv1dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -305,6 +343,17 @@ V conv2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv2dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -328,6 +377,8 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv2d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv2d(wiring::autocast(Conv2dBackward::schema_v1, input), wiring::autocast(Conv2dBackward::schema_v1,
@@ -351,7 +402,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -408,6 +460,17 @@ V conv2d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv2dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv2dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -431,6 +494,8 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv2d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv2d(wiring::autocast(Conv2dBackward1::schema_v1, input), wiring::autocast(Conv2dBackward1::schema_v1,
@@ -454,7 +519,8 @@ TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv2d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv2dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -511,6 +577,17 @@ V conv3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv3dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -534,6 +611,8 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv3d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv3d(wiring::autocast(Conv3dBackward::schema_v1, input), wiring::autocast(Conv3dBackward::schema_v1,
@@ -557,7 +636,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -614,6 +694,17 @@ V conv3d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv3dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv3dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -637,6 +728,8 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv3d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv3d(wiring::autocast(Conv3dBackward1::schema_v1, input), wiring::autocast(Conv3dBackward1::schema_v1,
@@ -660,7 +753,8 @@ TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv3d_1_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_1_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec Conv3dBackward1::apply(std::span<Storage> grad_outputs) {
@@ -717,6 +811,18 @@ V conv_transpose1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose1d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose1dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose1d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -742,6 +848,8 @@ Storage conv_transpose1d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose1d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv_transpose1d(wiring::autocast(ConvTranspose1dBackward::schema_v1, input),
@@ -766,7 +874,8 @@ TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose1d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose1d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -823,6 +932,18 @@ V conv_transpose2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose2d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose2dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose2d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -848,6 +969,8 @@ Storage conv_transpose2d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose2d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv_transpose2d(wiring::autocast(ConvTranspose2dBackward::schema_v1, input),
@@ -872,7 +995,8 @@ TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose2d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose2d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -929,6 +1053,18 @@ V conv_transpose3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose3dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose3d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -954,6 +1090,8 @@ Storage conv_transpose3d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose3d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return conv_transpose3d(wiring::autocast(ConvTranspose3dBackward::schema_v1, input),
@@ -978,7 +1116,8 @@ TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    conv_transpose3d_set_tangent(out, input, weight, bias, stride, padding, groups, dilation);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose3d_set_tangent(out, input, weight, bias,
+        stride, padding, groups, dilation); });
   return out;
 }
 GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -1036,6 +1175,17 @@ V convolution_vjp_bias(const V& g, const Shape& bias_shape, const Shape& weight_
       bias_shape);
 }
 
+TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::convolution(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::convolution(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(ConvolutionBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1060,6 +1210,8 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return convolution_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return convolution(wiring::autocast(ConvolutionBackward::schema_v1, input),
@@ -1085,7 +1237,8 @@ TensorRef convolution(const TensorRef& input, const TensorRef& weight, const Ten
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_set_tangent(out, input, weight, bias, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1136,6 +1289,17 @@ V convolution_input_backward_vjp_weight(const V& g, const V& grad, const Shape& 
   return convolution_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& weight) { return ops::convolution_input_backward(grad,
+      weight, size, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionInputBackwardBackward::schema_v1, {grad, weight}},
+      [&](const batch::Samples& samples) { return ops::convolution_input_backward(samples[0], samples[1], size, stride,
+      padding, dilation, groups); }); };
+  return batch::rules::conv_input(ConvolutionInputBackwardBackward::schema_v1, call, loop, grad, weight, size, stride,
+      padding, dilation, groups);
+}
+
 void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
@@ -1159,6 +1323,8 @@ Storage convolution_input_backward(const Storage& grad, const Storage& weight, c
 }
 TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+    return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
       dilation, groups));
   if (wiring::records(grad, weight)) {
@@ -1176,7 +1342,8 @@ TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& wei
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_input_backward_set_tangent(out, grad, weight, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1230,6 +1397,17 @@ V convolution_mode_vjp_bias(const V& g, const Shape& bias_shape, const Shape& we
       bias_shape);
 }
 
+TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::convolution_mode(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode(samples[0], samples[1], samples[2], stride,
+      padding, dilation, groups); }); };
+  return batch::rules::conv(ConvolutionModeBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      dilation, groups);
+}
+
 void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1255,6 +1433,8 @@ Storage convolution_mode(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -1274,7 +1454,8 @@ TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    convolution_mode_set_tangent(out, input, weight, bias, stride, padding, dilation, groups);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { convolution_mode_set_tangent(out, input, weight, bias,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeBackward::apply(std::span<Storage> grad_outputs) {
@@ -1327,6 +1508,18 @@ V convolution_mode_input_backward_vjp_weight(const V& g, const V& grad, const Sh
   return convolution_mode_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad,
+      const TensorRef& weight) { return ops::convolution_mode_input_backward(grad, weight, size, stride, padding,
+      dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeInputBackwardBackward::schema_v1, {grad, weight}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode_input_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_input(ConvolutionModeInputBackwardBackward::schema_v1, call, loop, grad, weight, size,
+      stride, padding, dilation, groups);
+}
+
 void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
@@ -1350,6 +1543,8 @@ Storage convolution_mode_input_backward(const Storage& grad, const Storage& weig
 }
 TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+    return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
       padding, dilation, groups));
   if (wiring::records(grad, weight)) {
@@ -1367,7 +1562,8 @@ TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &weight}))
-    convolution_mode_input_backward_set_tangent(out, grad, weight, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &weight}, {}, [&] { convolution_mode_input_backward_set_tangent(out, grad, weight,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeInputBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1414,6 +1610,18 @@ V convolution_mode_weight_backward_vjp_input(const V& g, const V& grad, const Sh
   return convolution_mode_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad,
+      const TensorRef& input) { return ops::convolution_mode_weight_backward(grad, input, size, stride, padding,
+      dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeWeightBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode_weight_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_weight(ConvolutionModeWeightBackwardBackward::schema_v1, call, loop, grad, input, size,
+      stride, padding, dilation, groups);
+}
+
 void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
@@ -1437,6 +1645,8 @@ Storage convolution_mode_weight_backward(const Storage& grad, const Storage& inp
 }
 TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
       padding, dilation, groups));
   if (wiring::records(grad, input)) {
@@ -1454,7 +1664,8 @@ TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRe
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_mode_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_mode_weight_backward_set_tangent(out, grad, input,
+        stride, padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionModeWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1501,6 +1712,17 @@ V convolution_weight_backward_vjp_input(const V& g, const V& grad, const Shape& 
   return convolution_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::convolution_weight_backward(grad,
+      input, size, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionWeightBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::convolution_weight_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_weight(ConvolutionWeightBackwardBackward::schema_v1, call, loop, grad, input, size, stride,
+      padding, dilation, groups);
+}
+
 void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
@@ -1524,6 +1746,8 @@ Storage convolution_weight_backward(const Storage& grad, const Storage& input, c
 }
 TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
       dilation, groups));
   if (wiring::records(grad, input)) {
@@ -1541,7 +1765,8 @@ TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    convolution_weight_backward_set_tangent(out, grad, input, stride, padding, dilation, groups);
+    wiring::each_level({&grad, &input}, {}, [&] { convolution_weight_backward_set_tangent(out, grad, input, stride,
+        padding, dilation, groups); });
   return out;
 }
 GradVec ConvolutionWeightBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1582,6 +1807,12 @@ V im2col_vjp_input(const V& g, const Shape& input_shape, const Dims& kernel_size
       dilation, padding, stride);
 }
 
+TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride) {
+  const batch::Fold in(Im2colBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::im2col(in[0], kernel_size, dilation, padding, stride));
+}
+
 void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(im2col(wiring::tangent(input), kernel_size, dilation, padding, stride), out));
@@ -1595,6 +1826,8 @@ Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilati
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return im2col_batched(input, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
     auto node = make_node<Im2colBackward>();
@@ -1608,7 +1841,7 @@ TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& di
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    im2col_set_tangent(out, input, kernel_size, dilation, padding, stride);
+    wiring::each_level({&input}, {}, [&] { im2col_set_tangent(out, input, kernel_size, dilation, padding, stride); });
   return out;
 }
 GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/fft.h"
 
 namespace tp {
@@ -38,6 +39,13 @@ V fft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::opt
   return fit_size(ifft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
+TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(FftBackward::schema_v1, {input});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::fft(in[0], n, dim_, norm));
+}
+
 void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fft(wiring::tangent(input), n, dim, norm), out));
@@ -51,6 +59,8 @@ Storage fft(const Storage& input, std::optional<std::int64_t> n, std::int64_t di
 }
 TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return fft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(fft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<FftBackward>();
@@ -62,7 +72,7 @@ TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { fft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec FftBackward::apply(std::span<Storage> grad_outputs) {
@@ -102,6 +112,8 @@ Storage fft2(const Storage& input, const std::optional<Dims>& s, const std::opti
 }
 TensorRef fft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return fft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(fft2(input->storage(), s, dim, norm));
   }
@@ -120,6 +132,13 @@ V fftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims>
   return fit_size(ifftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
+TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(FftnBackward::schema_v1, {input});
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::fftn(in[0], s, dim_, norm));
+}
+
 void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fftn(wiring::tangent(input), s, dim, norm), out));
@@ -133,6 +152,8 @@ Storage fftn(const Storage& input, const std::optional<Dims>& s, const std::opti
 }
 TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return fftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(fftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<FftnBackward>();
@@ -145,7 +166,7 @@ TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { fftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec FftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -193,6 +214,12 @@ namespace {
 template <class V>
 V fit_size_vjp_input(const V& g, const Shape& input_shape) { return fit_size(g, input_shape); }
 
+TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
+  const batch::Leading in(FitSizeBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::fit_size(in[0], size_));
+}
+
 void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(fit_size(wiring::tangent(input), size), out));
 }
@@ -204,6 +231,8 @@ Storage fit_size(const Storage& input, const Dims& size) {
   return kernels::fit_size(FitSizeBackward::schema_v1, input, size);
 }
 TensorRef fit_size(const TensorRef& input, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return fit_size_batched(input, size);
   TensorRef out = wiring::wrap(fit_size(input->storage(), size));
   if (wiring::records(input)) {
     auto node = make_node<FitSizeBackward>();
@@ -213,7 +242,7 @@ TensorRef fit_size(const TensorRef& input, const Dims& size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    fit_size_set_tangent(out, input, size);
+    wiring::each_level({&input}, {}, [&] { fit_size_set_tangent(out, input, size); });
   return out;
 }
 GradVec FitSizeBackward::apply(std::span<Storage> grad_outputs) {
@@ -277,6 +306,8 @@ Storage hfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef hfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft(input->storage(), n, dim, norm));
   }
@@ -303,6 +334,8 @@ Storage hfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft2(input->storage(), s, dim, norm));
   }
@@ -329,6 +362,8 @@ Storage hfftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfftn(input->storage(), s, dim, norm));
   }
@@ -346,6 +381,13 @@ V ifft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
   return fit_size(fft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
+TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(IfftBackward::schema_v1, {input});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::ifft(in[0], n, dim_, norm));
+}
+
 void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifft(wiring::tangent(input), n, dim, norm), out));
@@ -359,6 +401,8 @@ Storage ifft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ifft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(ifft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<IfftBackward>();
@@ -370,7 +414,7 @@ TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ifft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { ifft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec IfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -410,6 +454,8 @@ Storage ifft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef ifft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ifft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ifft2(input->storage(), s, dim, norm));
   }
@@ -428,6 +474,13 @@ V ifftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
   return fit_size(fftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
+TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(IfftnBackward::schema_v1, {input});
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::ifftn(in[0], s, dim_, norm));
+}
+
 void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifftn(wiring::tangent(input), s, dim, norm), out));
@@ -441,6 +494,8 @@ Storage ifftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ifftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(ifftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<IfftnBackward>();
@@ -453,7 +508,7 @@ TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ifftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { ifftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec IfftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -513,6 +568,8 @@ Storage ihfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t 
 }
 TensorRef ihfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ihfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft(input->storage(), n, dim, norm));
   }
@@ -539,6 +596,8 @@ Storage ihfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ihfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft2(input->storage(), s, dim, norm));
   }
@@ -565,6 +624,8 @@ Storage ihfftn(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ihfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfftn(input->storage(), s, dim, norm));
   }
@@ -582,6 +643,13 @@ V irfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return fit_size(half_weight(rfft(g, std::nullopt, dim, flip_norm(norm)), dim, size(g, dim), 2.0), input_shape);
 }
 
+TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(IrfftBackward::schema_v1, {input});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::irfft(in[0], n, dim_, norm));
+}
+
 void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfft(wiring::tangent(input), n, dim, norm), out));
@@ -595,6 +663,8 @@ Storage irfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t 
 }
 TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return irfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(irfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<IrfftBackward>();
@@ -606,7 +676,7 @@ TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int6
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    irfft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { irfft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec IrfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -646,6 +716,8 @@ Storage irfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef irfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return irfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(irfft2(input->storage(), s, dim, norm));
   }
@@ -666,6 +738,13 @@ V irfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dim
       std::int64_t(-1))), 2.0), input_shape);
 }
 
+TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(IrfftnBackward::schema_v1, {input});
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::irfftn(in[0], s, dim_, norm));
+}
+
 void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfftn(wiring::tangent(input), s, dim, norm), out));
@@ -679,6 +758,8 @@ Storage irfftn(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return irfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(irfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<IrfftnBackward>();
@@ -691,7 +772,7 @@ TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    irfftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { irfftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec IrfftnBackward::apply(std::span<Storage> grad_outputs) {
@@ -724,6 +805,13 @@ V rfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
       fft_sizes(input_shape, Dims{dim}, dims_of(n)), Dims{dim}, flip_norm(norm)), input_shape);
 }
 
+TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(RfftBackward::schema_v1, {input});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::rfft(in[0], n, dim_, norm));
+}
+
 void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfft(wiring::tangent(input), n, dim, norm), out));
@@ -737,6 +825,8 @@ Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(rfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<RfftBackward>();
@@ -749,7 +839,7 @@ TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rfft_set_tangent(out, input, n, dim, norm);
+    wiring::each_level({&input}, {}, [&] { rfft_set_tangent(out, input, n, dim, norm); });
   return out;
 }
 GradVec RfftBackward::apply(std::span<Storage> grad_outputs) {
@@ -789,6 +879,8 @@ Storage rfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef rfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(rfft2(input->storage(), s, dim, norm));
   }
@@ -810,6 +902,13 @@ V rfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
       flip_norm(norm)), input_shape);
 }
 
+TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+    std::optional<std::string_view> norm) {
+  const batch::Leading in(RfftnBackward::schema_v1, {input});
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::rfftn(in[0], s, dim_, norm));
+}
+
 void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfftn(wiring::tangent(input), s, dim, norm), out));
@@ -823,6 +922,8 @@ Storage rfftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(rfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
     auto node = make_node<RfftnBackward>();
@@ -835,7 +936,7 @@ TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rfftn_set_tangent(out, input, s, dim, norm);
+    wiring::each_level({&input}, {}, [&] { rfftn_set_tangent(out, input, s, dim, norm); });
   return out;
 }
 GradVec RfftnBackward::apply(std::span<Storage> grad_outputs) {

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/backward.h"
 #include "kernels/index.h"
 #include "kernels/search.h"
@@ -18,10 +19,16 @@ Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
+Storage clamp(const Storage& input, const Storage& min, const Storage& max);
+TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 Storage contiguous(const Storage& input);
 TensorRef contiguous(const TensorRef& input);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
@@ -38,10 +45,27 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
     std::optional<std::int64_t> end, std::int64_t step);
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// argwhere(Tensor input) -> Tensor<i64> out
+//   out = nonzero(input)
+
+namespace {
+constexpr OpSchema kArgwhereSchema{"argwhere", "argwhere(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V argwhere_compose(const V& input) { return nonzero(input); }
+}  // namespace
+
+Storage argwhere(const Storage& input) { return argwhere_compose<Storage>(input); }
+TensorRef argwhere(const TensorRef& input) { return argwhere_compose<TensorRef>(input); }
 
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 //   vjp grad = as_strided(contiguous(g), size, stride, storage_offset)
@@ -53,6 +77,13 @@ template <class V>
 V as_strided_backward_vjp_grad(const V& g, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
   return as_strided(contiguous(g), size, stride, storage_offset);
+}
+
+TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
+    const Dims& stride, std::optional<std::int64_t> storage_offset) {
+  return batch::loop({AsStridedBackwardBackward::schema_v1, {grad}},
+      [&](const batch::Samples& samples) { return ops::as_strided_backward(samples[0], input_size, size, stride,
+      storage_offset); });
 }
 
 void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
@@ -69,6 +100,8 @@ Storage as_strided_backward(const Storage& grad, const Dims& input_size, const D
 }
 TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return as_strided_backward_batched(grad, input_size, size, stride, storage_offset);
   TensorRef slope = wiring::wrap(as_strided_backward(grad->storage(), input_size, size, stride, storage_offset));
   if (wiring::records(grad)) {
     auto node = make_node<AsStridedBackwardBackward>();
@@ -81,7 +114,8 @@ TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, con
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    as_strided_backward_set_tangent(slope, grad, input_size, size, stride, storage_offset);
+    wiring::each_level({&grad}, {}, [&] { as_strided_backward_set_tangent(slope, grad, input_size, size, stride,
+        storage_offset); });
   return slope;
 }
 GradVec AsStridedBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -122,6 +156,13 @@ V as_strided_scatter_vjp_src(const V& g, const Dims& size, const Dims& stride,
   return as_strided(contiguous(g), size, stride, storage_offset);
 }
 
+TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
+    const Dims& stride, std::optional<std::int64_t> storage_offset) {
+  return batch::loop({AsStridedScatterBackward::schema_v1, {input, src}},
+      [&](const batch::Samples& samples) { return ops::as_strided_scatter(samples[0], samples[1], size, stride,
+      storage_offset); });
+}
+
 void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided_scatter(wiring::tangent_or_zeros(input),
@@ -135,6 +176,8 @@ Storage as_strided_scatter(const Storage& input, const Storage& src, const Dims&
 }
 TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return as_strided_scatter_batched(input, src, size, stride, storage_offset);
   TensorRef out = wiring::wrap(as_strided_scatter(input->storage(), src->storage(), size, stride, storage_offset));
   if (wiring::records(input, src)) {
     auto node = make_node<AsStridedScatterBackward>();
@@ -149,7 +192,8 @@ TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    as_strided_scatter_set_tangent(out, input, src, size, stride, storage_offset);
+    wiring::each_level({&input, &src}, {}, [&] { as_strided_scatter_set_tangent(out, input, src, size, stride,
+        storage_offset); });
   return out;
 }
 GradVec AsStridedScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -182,29 +226,20 @@ GraphGradVec AsStridedScatterBackward::apply_for_graph(std::span<const TensorRef
 namespace {
 constexpr OpSchema kBincountSchema{"bincount",
     "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+  return batch::loop({kBincountSchema, {input, weights}},
+      [&](const batch::Samples& samples) { return ops::bincount(samples[0], samples[1], minlength); });
+}
 }  // namespace
 
 Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength) {
   return kernels::bincount(kBincountSchema, input, weights, minlength);
 }
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weights))
+    return bincount_batched(input, weights, minlength);
   TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
-  return out;
-}
-
-// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
-
-namespace {
-constexpr OpSchema kBucketizeSchema{"bucketize",
-    "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
-}  // namespace
-
-Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
-  check_dtype(kBucketizeSchema, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::bucketize(kBucketizeSchema, input, boundaries, right);
-}
-TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right) {
-  TensorRef out = wiring::wrap(bucketize(input->storage(), boundaries->storage(), right));
   return out;
 }
 
@@ -219,6 +254,15 @@ V diagonal_backward_vjp_grad(const V& g, std::int64_t offset, std::int64_t dim1,
   return diagonal(g, offset, dim1, dim2);
 }
 
+TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  const batch::Leading in(DiagonalBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim1_ = in.dim(dim1, size.size());
+  const auto dim2_ = in.dim(dim2, size.size());
+  return in.wrap(ops::diagonal_backward(in[0], size_, offset, dim1_, dim2_));
+}
+
 void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(slope, as_tangent(diagonal_backward(wiring::tangent(grad), size, offset, dim1, dim2), slope));
@@ -231,6 +275,8 @@ Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t of
 }
 TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return diagonal_backward_batched(grad, size, offset, dim1, dim2);
   TensorRef slope = wiring::wrap(diagonal_backward(grad->storage(), size, offset, dim1, dim2));
   if (wiring::records(grad)) {
     auto node = make_node<DiagonalBackwardBackward>();
@@ -243,7 +289,7 @@ TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2);
+    wiring::each_level({&grad}, {}, [&] { diagonal_backward_set_tangent(slope, grad, size, offset, dim1, dim2); });
   return slope;
 }
 GradVec DiagonalBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -281,6 +327,14 @@ V diagonal_scatter_vjp_src(const V& g, std::int64_t offset, std::int64_t dim1, s
   return diagonal(g, offset, dim1, dim2);
 }
 
+TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
+  const batch::Leading in(DiagonalScatterBackward::schema_v1, {input, src});
+  const auto dim1_ = in.dim(dim1);
+  const auto dim2_ = in.dim(dim2);
+  return in.wrap(ops::diagonal_scatter(in[0], in[1], offset, dim1_, dim2_));
+}
+
 void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -294,6 +348,8 @@ Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t 
 }
 TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return diagonal_scatter_batched(input, src, offset, dim1, dim2);
   TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
   if (wiring::records(input, src)) {
     auto node = make_node<DiagonalScatterBackward>();
@@ -308,7 +364,7 @@ TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::in
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2);
+    wiring::each_level({&input, &src}, {}, [&] { diagonal_scatter_set_tangent(out, input, src, offset, dim1, dim2); });
   return out;
 }
 GradVec DiagonalScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -345,6 +401,14 @@ V embedding_vjp_weight(const V& g, const V& input, const Shape& weight_shape, st
   return embedding_backward(g, input, size(weight_shape, std::int64_t(0)), padding_idx);
 }
 
+TensorRef embedding_batched(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::embedding(input, weight,
+      padding_idx); };
+  const auto loop = [&] { return batch::loop({EmbeddingBackward::schema_v1, {input, weight}},
+      [&](const batch::Samples& samples) { return ops::embedding(samples[0], samples[1], padding_idx); }); };
+  return batch::rules::embedding(EmbeddingBackward::schema_v1, call, loop, input, weight, padding_idx);
+}
+
 void embedding_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(out, as_tangent(embedding(wiring::primal(input), wiring::tangent(weight), padding_idx), out));
@@ -355,6 +419,8 @@ Storage embedding(const Storage& input, const Storage& weight, std::optional<std
   return kernels::embedding(EmbeddingBackward::schema_v1, input, weight, padding_idx);
 }
 TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+    return embedding_batched(input, weight, padding_idx);
   TensorRef out = wiring::wrap(embedding(input->storage(), weight->storage(), padding_idx));
   if (wiring::records(weight)) {
     auto node = make_node<EmbeddingBackward>();
@@ -366,7 +432,7 @@ TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::option
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&weight}))
-    embedding_set_tangent(out, input, weight, padding_idx);
+    wiring::each_level({&weight}, {}, [&] { embedding_set_tangent(out, input, weight, padding_idx); });
   return out;
 }
 GradVec EmbeddingBackward::apply(std::span<Storage> grad_outputs) {
@@ -399,6 +465,17 @@ V embedding_backward_vjp_grad(const V& g, const V& input, std::optional<std::int
   return embedding_masked(input, g, padding_idx);
 }
 
+TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
+    std::optional<std::int64_t> padding_idx) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::embedding_backward(grad, input,
+      num_weights, padding_idx); };
+  const auto loop = [&] { return batch::loop({EmbeddingBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::embedding_backward(samples[0], samples[1], num_weights,
+      padding_idx); }); };
+  return batch::rules::embedding_backward(EmbeddingBackwardBackward::schema_v1, call, loop, grad, input, num_weights,
+      padding_idx);
+}
+
 void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
     std::int64_t num_weights, std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(slope, as_tangent(embedding_backward(wiring::tangent(grad), wiring::primal(input), num_weights,
@@ -412,6 +489,8 @@ Storage embedding_backward(const Storage& grad, const Storage& input, std::int64
 }
 TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return embedding_backward_batched(grad, input, num_weights, padding_idx);
   TensorRef slope = wiring::wrap(embedding_backward(grad->storage(), input->storage(), num_weights, padding_idx));
   if (wiring::records(grad)) {
     auto node = make_node<EmbeddingBackwardBackward>();
@@ -423,7 +502,8 @@ TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std:
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+    wiring::each_level({&grad}, {}, [&] { embedding_backward_set_tangent(slope, grad, input, num_weights, padding_idx);
+        });
   return slope;
 }
 GradVec EmbeddingBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -455,6 +535,15 @@ V gather_vjp_input(const V& g, const V& index, const Shape& input_shape, std::in
   return scatter_add(zeros<V>(input_shape, dtype(g)), dim, index, g);
 }
 
+TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (input->dim() == 0 || index->dim() == 0)
+    return batch::loop({GatherBackward::schema_v1, {input, index}},
+        [&](const batch::Samples& samples) { return ops::gather(samples[0], dim, samples[1]); });
+  const batch::Leading in(GatherBackward::schema_v1, {input, index});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::gather(in[0], dim_, in[1]));
+}
+
 void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(gather(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
@@ -464,6 +553,8 @@ Storage gather(const Storage& input, std::int64_t dim, const Storage& index) {
   return kernels::gather(GatherBackward::schema_v1, input, dim, index);
 }
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return gather_batched(input, dim, index);
   TensorRef out = wiring::wrap(gather(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GatherBackward>();
@@ -475,7 +566,7 @@ TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& inde
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gather_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { gather_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec GatherBackward::apply(std::span<Storage> grad_outputs) {
@@ -507,6 +598,14 @@ V index_vjp_input(const V& g, std::span<const V> indices, const Shape& input_sha
   return index_put(zeros<V>(input_shape, dtype(g)), indices, g, true);
 }
 
+TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
+  const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices) { return ops::index(input,
+      indices); };
+  const auto loop = [&] { return batch::loop({IndexBackward::schema_v1, {input, indices}},
+      [&](const batch::Samples& samples) { return ops::index(samples[0], samples.list(1, indices.size())); }); };
+  return batch::rules::index(IndexBackward::schema_v1, call, loop, input, indices);
+}
+
 void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
   wiring::set_tangent(out, as_tangent(index(wiring::tangent(input), indices), out));
 }
@@ -516,6 +615,8 @@ Storage index(const Storage& input, std::span<const Storage> indices) {
   return kernels::index(IndexBackward::schema_v1, input, indices);
 }
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices))
+    return index_batched(input, indices);
   TensorRef out = wiring::wrap(index(input->storage(), storages_of(indices)));
   if (wiring::records(input)) {
     auto node = make_node<IndexBackward>();
@@ -528,7 +629,7 @@ TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_set_tangent(out, input, indices);
+    wiring::each_level({&input}, {}, [&] { index_set_tangent(out, input, indices); });
   return out;
 }
 GradVec IndexBackward::apply(std::span<Storage> grad_outputs) {
@@ -565,6 +666,15 @@ V index_add_vjp_source(const V& g, const V& index, const Scalar& alpha, std::int
   return mul(number<V>(alpha), index_select(g, dim, index));
 }
 
+TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& source) { return ops::index_add(input, dim, index, source, alpha); };
+  const auto loop = [&] { return batch::loop({IndexAddBackward::schema_v1, {input, index, source}},
+      [&](const batch::Samples& samples) { return ops::index_add(samples[0], dim, samples[1], samples[2], alpha); }); };
+  return batch::rules::index_add(IndexAddBackward::schema_v1, call, loop, input, dim, index, source, alpha);
+}
+
 void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
@@ -585,6 +695,8 @@ Storage index_add(const Storage& input, std::int64_t dim, const Storage& index, 
 }
 TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return index_add_batched(input, dim, index, source, alpha);
   TensorRef out = wiring::wrap(index_add(input->storage(), dim, index->storage(), source->storage(), alpha));
   if (wiring::records(input, source)) {
     auto node = make_node<IndexAddBackward>();
@@ -598,16 +710,18 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_add_set_tangent(out, input, dim, index, source, alpha);
+    wiring::each_level({&input, &source}, {}, [&] { index_add_set_tangent(out, input, dim, index, source, alpha); });
   return out;
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return batch::assign(IndexAddBackward::schema_v1, input, index_add(input, dim, index, source, alpha));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    tangent = wiring::tangent_or_zeros(index_add(input, dim, index, source, alpha));
+    dual = index_add(input, dim, index, source, alpha);
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -621,7 +735,7 @@ TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& 
   }
   kernels::index_add_(IndexAddBackward::schema_v1, input->storage(), dim, index->storage(), source->storage(), alpha);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -660,6 +774,15 @@ V index_copy_vjp_input(const V& g, const V& index, std::int64_t dim) {
 template <class V>
 V index_copy_vjp_source(const V& g, const V& index, std::int64_t dim) { return index_select(g, dim, index); }
 
+TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& source) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& source) { return ops::index_copy(input, dim, index, source); };
+  const auto loop = [&] { return batch::loop({IndexCopyBackward::schema_v1, {input, index, source}},
+      [&](const batch::Samples& samples) { return ops::index_copy(samples[0], dim, samples[1], samples[2]); }); };
+  return batch::rules::index_copy(IndexCopyBackward::schema_v1, call, loop, input, dim, index, source);
+}
+
 void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
@@ -679,6 +802,8 @@ Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_copy(IndexCopyBackward::schema_v1, input, dim, index, source);
 }
 TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return index_copy_batched(input, dim, index, source);
   TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
   if (wiring::records(input, source)) {
     auto node = make_node<IndexCopyBackward>();
@@ -691,8 +816,31 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    index_copy_set_tangent(out, input, dim, index, source);
+    wiring::each_level({&input, &source}, {}, [&] { index_copy_set_tangent(out, input, dim, index, source); });
   return out;
+}
+TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return batch::assign(IndexCopyBackward::schema_v1, input, index_copy(input, dim, index, source));
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = index_copy(input, dim, index, source);
+  Ref<IndexCopyBackward> node;
+  if (record) {
+    node = make_node<IndexCopyBackward>();
+    IndexCopyBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, source);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_copy_(IndexCopyBackward::schema_v1, input->storage(), dim, index->storage(), source->storage());
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -732,6 +880,14 @@ V index_fill_vjp_value(const V& g, const V& index, std::int64_t dim) {
   return sum(index_select(g, dim, index), Dims{}, false, std::nullopt);
 }
 
+TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& value) { return ops::index_fill(input, dim, index, value); };
+  const auto loop = [&] { return batch::loop({IndexFillBackward::schema_v1, {input, index, value}},
+      [&](const batch::Samples& samples) { return ops::index_fill(samples[0], dim, samples[1], samples[2]); }); };
+  return batch::rules::index_fill(IndexFillBackward::schema_v1, call, loop, input, dim, index, value);
+}
+
 void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(value)};
@@ -751,6 +907,8 @@ Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_fill(IndexFillBackward::schema_v1, input, dim, index, value);
 }
 TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+    return index_fill_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
   if (wiring::records(input, value)) {
     auto node = make_node<IndexFillBackward>();
@@ -763,8 +921,31 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    index_fill_set_tangent(out, input, dim, index, value);
+    wiring::each_level({&input, &value}, {}, [&] { index_fill_set_tangent(out, input, dim, index, value); });
   return out;
+}
+TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+    return batch::assign(IndexFillBackward::schema_v1, input, index_fill(input, dim, index, value));
+  const bool record = wiring::records(input, value);
+  wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
+    dual = index_fill(input, dim, index, value);
+  Ref<IndexFillBackward> node;
+  if (record) {
+    node = make_node<IndexFillBackward>();
+    IndexFillBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(2, value);
+    back.dim_ = dim;
+    back.save(0, index);
+  }
+  kernels::index_fill_(IndexFillBackward::schema_v1, input->storage(), dim, index->storage(), value->storage());
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
@@ -804,6 +985,16 @@ V index_put_vjp_values(const V& g, std::span<const V> indices, const Shape& valu
   return sum_to(index(g, indices), values_shape);
 }
 
+TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
+    bool accumulate) {
+  const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices,
+      const TensorRef& values) { return ops::index_put(input, indices, values, accumulate); };
+  const auto loop = [&] { return batch::loop({IndexPutBackward::schema_v1, {input, indices, values}},
+      [&](const batch::Samples& samples) { return ops::index_put(samples[0], samples.list(1, indices.size()),
+      samples[1 + indices.size()], accumulate); }); };
+  return batch::rules::index_put(IndexPutBackward::schema_v1, call, loop, input, indices, values, accumulate);
+}
+
 void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
     const TensorRef& values, bool accumulate) {
   std::vector<TensorRef> tangents;
@@ -827,6 +1018,8 @@ Storage index_put(const Storage& input, std::span<const Storage> indices, const 
 }
 TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+    return index_put_batched(input, indices, values, accumulate);
   TensorRef out = wiring::wrap(index_put(input->storage(), storages_of(indices), values->storage(), accumulate));
   if (wiring::records(input, values)) {
     auto node = make_node<IndexPutBackward>();
@@ -841,16 +1034,18 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    index_put_set_tangent(out, input, indices, values, accumulate);
+    wiring::each_level({&input, &values}, {}, [&] { index_put_set_tangent(out, input, indices, values, accumulate); });
   return out;
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+    return batch::assign(IndexPutBackward::schema_v1, input, index_put(input, indices, values, accumulate));
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    tangent = wiring::tangent_or_zeros(index_put(input, indices, values, accumulate));
+    dual = index_put(input, indices, values, accumulate);
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -866,7 +1061,7 @@ TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices,
   kernels::index_put_(IndexPutBackward::schema_v1, input->storage(), storages_of(indices), values->storage(),
       accumulate);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec IndexPutBackward::apply(std::span<Storage> grad_outputs) {
@@ -905,6 +1100,14 @@ V index_select_vjp_input(const V& g, const V& index, const Shape& input_shape, s
   return index_add(zeros<V>(input_shape, dtype(g)), dim, index, g, Scalar(1));
 }
 
+TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index) { return ops::index_select(input, dim, index);
+      };
+  const auto loop = [&] { return batch::loop({IndexSelectBackward::schema_v1, {input, index}},
+      [&](const batch::Samples& samples) { return ops::index_select(samples[0], dim, samples[1]); }); };
+  return batch::rules::index_select(IndexSelectBackward::schema_v1, call, loop, input, dim, index);
+}
+
 void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(index_select(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
@@ -914,6 +1117,8 @@ Storage index_select(const Storage& input, std::int64_t dim, const Storage& inde
   return kernels::index_select(IndexSelectBackward::schema_v1, input, dim, index);
 }
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return index_select_batched(input, dim, index);
   TensorRef out = wiring::wrap(index_select(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
     auto node = make_node<IndexSelectBackward>();
@@ -925,7 +1130,7 @@ TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    index_select_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { index_select_set_tangent(out, input, dim, index); });
   return out;
 }
 GradVec IndexSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -946,6 +1151,52 @@ GraphGradVec IndexSelectBackward::apply_for_graph(std::span<const TensorRef> gra
   return grads;
 }
 
+// masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out
+//   sizes = broadcast_shape(shape(input), shape(mask))
+//   m = expand(mask, sizes)
+//   at = clamp(cumsum(reshape(m, (-1,)), 0) - 1, 0)
+//   out = where(m, reshape(index_select(reshape(source, (-1,)), 0, at), sizes), input)
+
+namespace {
+constexpr OpSchema kMaskedScatterSchema{"masked_scatter",
+    "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V masked_scatter_compose(const V& input, const V& mask, const V& source) {
+  const auto sizes = broadcast_shape(shape(input), shape(mask));
+  const auto m = expand(mask, sizes);
+  const auto at = clamp(sub(cumsum(reshape(m, Dims{std::int64_t(-1)}), std::int64_t(0), std::nullopt),
+      number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(std::int64_t(0))), V());
+  return where(m, reshape(index_select(reshape(source, Dims{std::int64_t(-1)}), std::int64_t(0), at), sizes), input);
+}
+}  // namespace
+
+Storage masked_scatter(const Storage& input, const Storage& mask, const Storage& source) {
+  return kernels::masked_scatter(kMaskedScatterSchema, input, mask, source);
+}
+TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+    return masked_scatter_compose<TensorRef>(input, mask, source);
+  if (!(wiring::records(input, source) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &source})))) {
+    return wiring::wrap(masked_scatter(input->storage(), mask->storage(), source->storage()));
+  }
+  return masked_scatter_compose<TensorRef>(input, mask, source);
+}
+TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+    return batch::assign(kMaskedScatterSchema, input, masked_scatter(input, mask, source));
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kMaskedScatterSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = masked_scatter(input, mask, source);
+  TensorRef result = record ? masked_scatter(clone(input), mask, source) : masked_scatter(input, mask, source);
+  kernels::copy_broadcast("masked_scatter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // masked_select(Tensor input, Tensor mask) -> Tensor out
 //   vjp input = masked_select_backward(g, mask, shape(input))
 //   saves: mask
@@ -957,6 +1208,11 @@ V masked_select_vjp_input(const V& g, const V& mask, const Shape& input_shape) {
   return masked_select_backward(g, mask, input_shape);
 }
 
+TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
+  return batch::loop({MaskedSelectBackward::schema_v1, {input, mask}},
+      [&](const batch::Samples& samples) { return ops::masked_select(samples[0], samples[1]); });
+}
+
 void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
   wiring::set_tangent(out, as_tangent(masked_select(wiring::tangent(input), wiring::primal(mask)), out));
 }
@@ -966,6 +1222,8 @@ Storage masked_select(const Storage& input, const Storage& mask) {
   return kernels::masked_select(MaskedSelectBackward::schema_v1, input, mask);
 }
 TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask))
+    return masked_select_batched(input, mask);
   TensorRef out = wiring::wrap(masked_select(input->storage(), mask->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MaskedSelectBackward>();
@@ -976,7 +1234,7 @@ TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    masked_select_set_tangent(out, input, mask);
+    wiring::each_level({&input}, {}, [&] { masked_select_set_tangent(out, input, mask); });
   return out;
 }
 GradVec MaskedSelectBackward::apply(std::span<Storage> grad_outputs) {
@@ -1008,6 +1266,11 @@ V masked_select_backward_vjp_grad(const V& g, const V& mask) {
   return masked_select(expand(g, broadcast_shape(shape(g), shape(mask))), mask);
 }
 
+TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+  return batch::loop({MaskedSelectBackwardBackward::schema_v1, {grad, mask}},
+      [&](const batch::Samples& samples) { return ops::masked_select_backward(samples[0], samples[1], size); });
+}
+
 void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
     const Dims& size) {
   wiring::set_tangent(slope, as_tangent(masked_select_backward(wiring::tangent(grad), wiring::primal(mask), size),
@@ -1019,6 +1282,8 @@ Storage masked_select_backward(const Storage& grad, const Storage& mask, const D
   return kernels::masked_select_backward(MaskedSelectBackwardBackward::schema_v1, grad, mask, size);
 }
 TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, mask))
+    return masked_select_backward_batched(grad, mask, size);
   TensorRef slope = wiring::wrap(masked_select_backward(grad->storage(), mask->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<MaskedSelectBackwardBackward>();
@@ -1029,7 +1294,7 @@ TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, c
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    masked_select_backward_set_tangent(slope, grad, mask, size);
+    wiring::each_level({&grad}, {}, [&] { masked_select_backward_set_tangent(slope, grad, mask, size); });
   return slope;
 }
 GradVec MaskedSelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1053,10 +1318,17 @@ GraphGradVec MaskedSelectBackwardBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef nonzero_batched(const TensorRef& input) {
+  return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
+      });
+}
 }  // namespace
 
 Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
 TensorRef nonzero(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return nonzero_batched(input);
   TensorRef out = wiring::wrap(nonzero(input->storage()));
   return out;
 }
@@ -1066,14 +1338,58 @@ TensorRef nonzero(const TensorRef& input) {
 namespace {
 constexpr OpSchema kOneHotSchema{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", 1,
     Amp::Keep, true};
+
+TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
+  const auto call = [&](const TensorRef& input) { return ops::one_hot(input, num_classes); };
+  const auto loop = [&] { return batch::loop({kOneHotSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::one_hot(samples[0], num_classes); }); };
+  return batch::rules::one_hot(kOneHotSchema, call, loop, input, num_classes);
+}
 }  // namespace
 
 Storage one_hot(const Storage& input, std::int64_t num_classes) {
   return kernels::one_hot(kOneHotSchema, input, num_classes);
 }
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return one_hot_batched(input, num_classes);
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
+}
+
+// put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out
+//   out = reshape(index_put(reshape(input, (-1,)), (reshape(index, (-1,)),), reshape(source, (-1,)), accumulate), shape(input))
+
+namespace {
+constexpr OpSchema kPutSchema{"put",
+    "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V put_compose(const V& input, const V& index, const V& source, bool accumulate) {
+  return reshape(index_put(reshape(input, Dims{std::int64_t(-1)}), std::vector<V>{reshape(index,
+      Dims{std::int64_t(-1)})}, reshape(source, Dims{std::int64_t(-1)}), accumulate), shape(input));
+}
+}  // namespace
+
+Storage put(const Storage& input, const Storage& index, const Storage& source, bool accumulate) {
+  return put_compose<Storage>(input, index, source, accumulate);
+}
+TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  return put_compose<TensorRef>(input, index, source, accumulate);
+}
+TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return batch::assign(kPutSchema, input, put(input, index, source, accumulate));
+  const bool record = wiring::records(input, source);
+  wiring::check_inplace(kPutSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
+    dual = put(input, index, source, accumulate);
+  TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
+  kernels::copy_broadcast("put_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 
 // scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
@@ -1085,6 +1401,15 @@ namespace {
 template <class V>
 V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
+}
+
+TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (input->dim() == 0 || index->dim() == 0)
+    return batch::loop({ScatterBackward::schema_v1, {input, index}},
+        [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], value); });
+  const batch::Leading in(ScatterBackward::schema_v1, {input, index});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter(in[0], dim_, in[1], value));
 }
 
 void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
@@ -1103,6 +1428,8 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return scatter_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
   if (wiring::records(input)) {
     auto node = make_node<ScatterBackward>();
@@ -1114,15 +1441,17 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    scatter_set_tangent(out, input, dim, index);
+    wiring::each_level({&input}, {}, [&] { scatter_set_tangent(out, input, dim, index); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return batch::assign(ScatterBackward::schema_v1, input, scatter(input, dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(scatter(input, dim, index, value));
+    dual = scatter(input, dim, index, value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -1134,7 +1463,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_value_(ScatterBackward::schema_v1, input->storage(), dim, index->storage(), value);
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1171,6 +1500,15 @@ V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
+TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
+    return batch::loop({ScatterBackward1::schema_v1, {input, index, src}},
+        [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], samples[2]); });
+  const batch::Leading in(ScatterBackward1::schema_v1, {input, index, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter(in[0], dim_, in[1], in[2]));
+}
+
 void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
@@ -1190,6 +1528,8 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return scatter_1_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterBackward1>();
@@ -1202,15 +1542,17 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_1_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_1_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return batch::assign(ScatterBackward1::schema_v1, input, scatter(input, dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent_or_zeros(scatter(input, dim, index, src));
+    dual = scatter(input, dim, index, src);
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -1223,7 +1565,7 @@ TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& in
   }
   kernels::scatter_(ScatterBackward1::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterBackward1::apply(std::span<Storage> grad_outputs) {
@@ -1263,6 +1605,15 @@ V scatter_add_vjp_src(const V& g, const V& index, const Shape& src_shape, std::i
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
+TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
+    return batch::loop({ScatterAddBackward::schema_v1, {input, index, src}},
+        [&](const batch::Samples& samples) { return ops::scatter_add(samples[0], dim, samples[1], samples[2]); });
+  const batch::Leading in(ScatterAddBackward::schema_v1, {input, index, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter_add(in[0], dim_, in[1], in[2]));
+}
+
 void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
@@ -1281,6 +1632,8 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
   return kernels::scatter_add(ScatterAddBackward::schema_v1, input, dim, index, src);
 }
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return scatter_add_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterAddBackward>();
@@ -1293,15 +1646,17 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    scatter_add_set_tangent(out, input, dim, index, src);
+    wiring::each_level({&input, &src}, {}, [&] { scatter_add_set_tangent(out, input, dim, index, src); });
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(input, dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    tangent = wiring::tangent_or_zeros(scatter_add(input, dim, index, src));
+    dual = scatter_add(input, dim, index, src);
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -1314,7 +1669,7 @@ TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef
   }
   kernels::scatter_add_(ScatterAddBackward::schema_v1, input->storage(), dim, index->storage(), src->storage());
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 GradVec ScatterAddBackward::apply(std::span<Storage> grad_outputs) {
@@ -1339,19 +1694,56 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
-// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
+// scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out
 
 namespace {
-constexpr OpSchema kSearchsortedSchema{"searchsorted",
-    "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
+    "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src, std::string_view reduce, bool include_self) {
+  const batch::Leading in(kScatterReduceValueSchema, {input, index, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter_reduce_value(in[0], dim_, in[1], in[2], reduce, include_self));
+}
 }  // namespace
 
-Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right) {
-  check_dtype(kSearchsortedSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::searchsorted(kSearchsortedSchema, sorted_sequence, input, right);
+Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce, bool include_self) {
+  return kernels::scatter_reduce(kScatterReduceValueSchema, input, dim, index, src, reduce, include_self);
 }
-TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  TensorRef out = wiring::wrap(searchsorted(sorted_sequence->storage(), input->storage(), right));
+TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce, bool include_self) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return scatter_reduce_value_batched(input, dim, index, src, reduce, include_self);
+  TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
+      include_self));
+  return out;
+}
+
+// searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
+    "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  const auto call = [&](const TensorRef& sorted_sequence,
+      const TensorRef& input) { return ops::searchsorted_in(sorted_sequence, input, right); };
+  const auto loop = [&] { return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
+      [&](const batch::Samples& samples) { return ops::searchsorted_in(samples[0], samples[1], right); }); };
+  return batch::rules::searchsorted(kSearchsortedInSchema, call, loop, sorted_sequence, input, right);
+}
+}  // namespace
+
+Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right) {
+  check_dtype(kSearchsortedInSchema, sorted_sequence, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
+}
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(sorted_sequence, input))
+    return searchsorted_in_batched(sorted_sequence, input, right);
+  TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
 }
 
@@ -1364,6 +1756,13 @@ namespace {
 template <class V>
 V select_backward_vjp_grad(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
+TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+  const batch::Leading in(SelectBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim_ = in.dim(dim, size.size());
+  return in.wrap(ops::select_backward(in[0], size_, dim_, index));
+}
+
 void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::int64_t index) {
   wiring::set_tangent(slope, as_tangent(select_backward(wiring::tangent(grad), size, dim, index), slope));
@@ -1374,6 +1773,8 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
   return kernels::select_backward(SelectBackwardBackward::schema_v1, grad, size, dim, index);
 }
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return select_backward_batched(grad, size, dim, index);
   TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
   if (wiring::records(grad)) {
     auto node = make_node<SelectBackwardBackward>();
@@ -1385,7 +1786,7 @@ TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t 
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    select_backward_set_tangent(slope, grad, size, dim, index);
+    wiring::each_level({&grad}, {}, [&] { select_backward_set_tangent(slope, grad, size, dim, index); });
   return slope;
 }
 GradVec SelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1420,6 +1821,12 @@ V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim,
 template <class V>
 V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
+TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+  const batch::Leading in(SelectScatterBackward::schema_v1, {input, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::select_scatter(in[0], in[1], dim_, index));
+}
+
 void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -1431,6 +1838,8 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
   return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
 }
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return select_scatter_batched(input, src, dim, index);
   TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
   if (wiring::records(input, src)) {
     auto node = make_node<SelectScatterBackward>();
@@ -1444,7 +1853,7 @@ TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int6
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    select_scatter_set_tangent(out, input, src, dim, index);
+    wiring::each_level({&input, &src}, {}, [&] { select_scatter_set_tangent(out, input, src, dim, index); });
   return out;
 }
 GradVec SelectScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1480,6 +1889,14 @@ V slice_backward_vjp_grad(const V& g, std::int64_t dim, std::optional<std::int64
   return slice(g, dim, start, end, step);
 }
 
+TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  const batch::Leading in(SliceBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim_ = in.dim(dim, size.size());
+  return in.wrap(ops::slice_backward(in[0], size_, dim_, start, end, step));
+}
+
 void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(slice_backward(wiring::tangent(grad), size, dim, start, end, step), slope));
@@ -1492,6 +1909,8 @@ Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim, 
 }
 TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return slice_backward_batched(grad, size, dim, start, end, step);
   TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
   if (wiring::records(grad)) {
     auto node = make_node<SliceBackwardBackward>();
@@ -1505,7 +1924,7 @@ TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t d
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    slice_backward_set_tangent(slope, grad, size, dim, start, end, step);
+    wiring::each_level({&grad}, {}, [&] { slice_backward_set_tangent(slope, grad, size, dim, start, end, step); });
   return slope;
 }
 GradVec SliceBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1544,6 +1963,13 @@ V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t
   return slice(g, dim, start, end, step);
 }
 
+TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  const batch::Leading in(SliceScatterBackward::schema_v1, {input, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::slice_scatter(in[0], in[1], dim_, start, end, step));
+}
+
 void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -1557,6 +1983,8 @@ Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim
 }
 TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return slice_scatter_batched(input, src, dim, start, end, step);
   TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
   if (wiring::records(input, src)) {
     auto node = make_node<SliceScatterBackward>();
@@ -1572,7 +2000,7 @@ TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    slice_scatter_set_tangent(out, input, src, dim, start, end, step);
+    wiring::each_level({&input, &src}, {}, [&] { slice_scatter_set_tangent(out, input, src, dim, start, end, step); });
   return out;
 }
 GradVec SliceScatterBackward::apply(std::span<Storage> grad_outputs) {
@@ -1647,6 +2075,14 @@ V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size
   return unfold(g, dimension, size, step);
 }
 
+TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+    std::int64_t size, std::int64_t step) {
+  const batch::Leading in(UnfoldBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  const auto dimension_ = in.dim(dimension, input_size.size());
+  return in.wrap(ops::unfold_backward(in[0], input_size_, dimension_, size, step));
+}
+
 void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     std::int64_t dimension, std::int64_t size, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
@@ -1660,6 +2096,8 @@ Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_
 }
 TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
     std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return unfold_backward_batched(grad, input_size, dimension, size, step);
   TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
   if (wiring::records(grad)) {
     auto node = make_node<UnfoldBackwardBackward>();
@@ -1672,7 +2110,8 @@ TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::in
     wiring::attach(slope, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+    wiring::each_level({&grad}, {}, [&] { unfold_backward_set_tangent(slope, grad, input_size, dimension, size, step);
+        });
   return slope;
 }
 GradVec UnfoldBackwardBackward::apply(std::span<Storage> grad_outputs) {

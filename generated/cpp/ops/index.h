@@ -451,6 +451,10 @@ class TP_API UnfoldBackwardBackward final : public FuncOp<UnfoldBackwardBackward
   TP_NODE_DISPOSE(UnfoldBackwardBackward)
 };
 
+// argwhere(Tensor input) -> Tensor<i64> out
+TP_API Storage argwhere(const Storage& input);
+TP_API TensorRef argwhere(const TensorRef& input);
+
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 TP_API Storage as_strided_backward(const Storage& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
@@ -466,10 +470,6 @@ TP_API TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src
 // bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out
 TP_API Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength);
 TP_API TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength);
-
-// bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out
-TP_API Storage bucketize(const Storage& input, const Storage& boundaries, bool right);
-TP_API TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right);
 
 // diagonal_backward(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor slope
 TP_API Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
@@ -512,10 +512,12 @@ TP_API TensorRef index_add_(const TensorRef& input, std::int64_t dim, const Tens
 // index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor out
 TP_API Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index, const Storage& source);
 TP_API TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source);
+TP_API TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source);
 
 // index_fill(Tensor input, int dim, Tensor index, Tensor|Scalar value) -> Tensor out
 TP_API Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index, const Storage& value);
 TP_API TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value);
+TP_API TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value);
 
 // index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor out
 TP_API Storage index_put(const Storage& input, std::span<const Storage> indices, const Storage& values,
@@ -528,6 +530,11 @@ TP_API TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> i
 // index_select(Tensor input, int dim, Tensor index) -> Tensor out
 TP_API Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
 TP_API TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+
+// masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor out
+TP_API Storage masked_scatter(const Storage& input, const Storage& mask, const Storage& source);
+TP_API TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source);
+TP_API TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source);
 
 // masked_select(Tensor input, Tensor mask) -> Tensor out
 TP_API Storage masked_select(const Storage& input, const Storage& mask);
@@ -545,6 +552,11 @@ TP_API TensorRef nonzero(const TensorRef& input);
 TP_API Storage one_hot(const Storage& input, std::int64_t num_classes);
 TP_API TensorRef one_hot(const TensorRef& input, std::int64_t num_classes);
 
+// put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor out
+TP_API Storage put(const Storage& input, const Storage& index, const Storage& source, bool accumulate);
+TP_API TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate);
+TP_API TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate);
+
 // scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out
 TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value);
 TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value);
@@ -560,9 +572,15 @@ TP_API Storage scatter_add(const Storage& input, std::int64_t dim, const Storage
 TP_API TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 TP_API TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 
-// searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out
-TP_API Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right);
-TP_API TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
+// scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out
+TP_API Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce, bool include_self);
+TP_API TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src, std::string_view reduce, bool include_self);
+
+// searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out
+TP_API Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right);
+TP_API TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
 
 // select_backward(Tensor grad, int[] size, int dim, int index) -> Tensor slope
 TP_API Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim, std::int64_t index);

@@ -8,51 +8,61 @@ namespace tp::ops {
 // bitwise_and(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_and(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_and(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // bitwise_left_shift(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_left_shift(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // bitwise_not(Tensor input) -> Tensor out
 TP_API Storage bitwise_not(const Storage& input);
 TP_API TensorRef bitwise_not(const TensorRef& input);
+TP_API TensorRef bitwise_not_(const TensorRef& input);
 TP_API TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_);
 
 // bitwise_or(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_or(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_or(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // bitwise_right_shift(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_right_shift(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // bitwise_xor(Tensor input, Tensor other) -> Tensor out
 TP_API Storage bitwise_xor(const Storage& input, const Storage& other);
 TP_API TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef bitwise_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // logical_and(Tensor input, Tensor other) -> Tensor out
 TP_API Storage logical_and(const Storage& input, const Storage& other);
 TP_API TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef logical_and_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // logical_not(Tensor input) -> Tensor out
 TP_API Storage logical_not(const Storage& input);
 TP_API TensorRef logical_not(const TensorRef& input);
+TP_API TensorRef logical_not_(const TensorRef& input);
 TP_API TensorRef logical_not_out(const TensorRef& input, const TensorRef& out_);
 
 // logical_or(Tensor input, Tensor other) -> Tensor out
 TP_API Storage logical_or(const Storage& input, const Storage& other);
 TP_API TensorRef logical_or(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef logical_or_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logical_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // logical_xor(Tensor input, Tensor other) -> Tensor out
 TP_API Storage logical_xor(const Storage& input, const Storage& other);
 TP_API TensorRef logical_xor(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef logical_xor_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logical_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -109,6 +109,10 @@ TP_API TensorRef fill_(const TensorRef& input, const TensorRef& value);
 TP_API Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype);
 
+// isreal(Tensor input) -> Tensor<bool> out
+TP_API Storage isreal(const Storage& input);
+TP_API TensorRef isreal(const TensorRef& input);
+
 // new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value,

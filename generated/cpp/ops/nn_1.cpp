@@ -4,6 +4,8 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
+#include "kernels/losses.h"
 #include "kernels/pool.h"
 
 namespace tp {
@@ -21,10 +23,18 @@ Storage bce_probs(const Storage& input, const Storage& target);
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
-std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+TensorRef cross_entropy_curvature(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+Storage cross_entropy_index_sum(const Storage& u, const Storage& input, const Storage& target, const Storage& weight,
+    const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing, const Dims& size);
+TensorRef cross_entropy_index_sum(const TensorRef& u, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing, const Dims& size);
 Storage cross_entropy_probs(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction, double label_smoothing);
 TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
@@ -41,6 +51,8 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
     const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps);
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps);
+std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
+std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
 Storage plane_gather1d(const Storage& input, const Storage& indices);
 TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
 Storage plane_gather2d(const Storage& input, const Storage& indices);
@@ -57,6 +69,10 @@ Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
 TensorRef relu(const TensorRef& input);
+Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -82,6 +98,11 @@ V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
+}
+
 void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
 }
@@ -92,6 +113,8 @@ Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool1d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool1dBackward>();
@@ -101,7 +124,7 @@ TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool1d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool1d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackward::apply(std::span<Storage> grad_outputs) {
@@ -132,6 +155,12 @@ V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool1d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_backward(wiring::tangent(grad), size), out));
 }
@@ -142,6 +171,8 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool1dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool1d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool1dBackwardBackward>();
@@ -151,7 +182,7 @@ TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool1d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool1d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -182,6 +213,11 @@ V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
+}
+
 void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
 }
@@ -192,6 +228,8 @@ Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool2d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool2dBackward>();
@@ -201,7 +239,7 @@ TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool2d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool2d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackward::apply(std::span<Storage> grad_outputs) {
@@ -232,6 +270,12 @@ V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool2d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_backward(wiring::tangent(grad), size), out));
 }
@@ -242,6 +286,8 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool2dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool2d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool2dBackwardBackward>();
@@ -251,7 +297,7 @@ TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool2d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool2d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -282,6 +328,11 @@ V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool3d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
+}
+
 void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
 }
@@ -292,6 +343,8 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool3d_batched(input, output_size);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return adaptive_avg_pool3d(wiring::autocast(AdaptiveAvgPool3dBackward::schema_v1, input), output_size);
@@ -305,7 +358,7 @@ TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_avg_pool3d_set_tangent(out, input, output_size);
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool3d_set_tangent(out, input, output_size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackward::apply(std::span<Storage> grad_outputs) {
@@ -337,6 +390,12 @@ V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
       size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool3d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_backward(wiring::tangent(grad), size), out));
 }
@@ -347,6 +406,8 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool3dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool3d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool3dBackwardBackward>();
@@ -356,7 +417,7 @@ TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) 
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    adaptive_avg_pool3d_backward_set_tangent(out, grad, size);
+    wiring::each_level({&grad}, {}, [&] { adaptive_avg_pool3d_backward_set_tangent(out, grad, size); });
   return out;
 }
 GradVec AdaptiveAvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -411,6 +472,11 @@ TensorRef adaptive_max_pool1d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather1d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_max_pool1d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -426,6 +492,8 @@ std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool1d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool1d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -439,7 +507,7 @@ std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool1d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool1d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -496,6 +564,11 @@ TensorRef adaptive_max_pool2d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather2d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_max_pool2d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -511,6 +584,8 @@ std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool2d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool2d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -524,7 +599,7 @@ std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool2d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool2d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -581,6 +656,11 @@ TensorRef adaptive_max_pool3d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather3d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_max_pool3d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -596,6 +676,8 @@ std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool3d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool3d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -609,7 +691,7 @@ std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    adaptive_max_pool3d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { adaptive_max_pool3d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec AdaptiveMaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -667,6 +749,15 @@ V avg_pool1d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool1d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool1d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -683,6 +774,9 @@ Storage avg_pool1d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -699,8 +793,8 @@ TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool1d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -735,6 +829,13 @@ V avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dPlainBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::avg_pool1d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -751,6 +852,9 @@ Storage avg_pool1d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -767,8 +871,8 @@ TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool1d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -828,6 +932,15 @@ V avg_pool2d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool2d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool2d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -844,6 +957,9 @@ Storage avg_pool2d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -860,8 +976,8 @@ TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool2d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -896,6 +1012,13 @@ V avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dPlainBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::avg_pool2d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -912,6 +1035,9 @@ Storage avg_pool2d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -928,8 +1054,8 @@ TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool2d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -994,6 +1120,15 @@ V avg_pool3d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool3d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool3d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1010,6 +1145,9 @@ Storage avg_pool3d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -1026,8 +1164,8 @@ TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dim
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&grad}, {}, [&] { avg_pool3d_backward_set_tangent(out, grad, size, kernel_size, stride,
+        padding, ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1062,6 +1200,13 @@ V avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dPlainBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::avg_pool3d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1078,6 +1223,9 @@ Storage avg_pool3d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -1094,8 +1242,8 @@ TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, cons
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override);
+    wiring::each_level({&input}, {}, [&] { avg_pool3d_plain_set_tangent(out, input, kernel_size, stride, padding,
+        ceil_mode, count_include_pad, divisor_override); });
   return out;
 }
 GradVec AvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {
@@ -1305,6 +1453,241 @@ TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const T
         wiring::autocast(kCrossEntropySchema, weight), ignore_index, reduction, label_smoothing);
   }
   return cross_entropy_compose<TensorRef>(input, target, weight, ignore_index, reduction, label_smoothing);
+}
+
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+//   vjp input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)
+//   saves: input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target, const V& weight, const V& logsumexp,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing);
+}
+
+std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
+      label_smoothing); };
+  const auto loop = [&] { return batch::loop({CrossEntropyIndexBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::cross_entropy_index(samples[0], samples[1], samples[2],
+      ignore_index, reduction, label_smoothing); }); };
+  return batch::rules::cross_entropy(CrossEntropyIndexBackward::schema_v1, call, loop, input, target, weight,
+      ignore_index, reduction, label_smoothing);
+}
+
+void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
+    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
+      reduction, label_smoothing);
+}
+std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
+  std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
+      ignore_index, reduction, label_smoothing);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
+  TensorRef total_weight = wiring::wrap(std::move(results[2]));
+  if (wiring::records(input)) {
+    auto node = make_node<CrossEntropyIndexBackward>();
+    CrossEntropyIndexBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
+    back.output_like_[1] = Storage(BlockRef(), total_weight->dtype(), total_weight->sizes());
+    back.set_input(0, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    back.save(0, input);
+    back.save(1, target);
+    if (weight) back.save(2, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(3, logsumexp);
+    back.save(4, total_weight);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target,
+        weight, ignore_index, reduction, label_smoothing); });
+  return {out, logsumexp, total_weight};
+}
+GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
+        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
+        ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+//   vjp grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))
+//   vjp input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))
+//   saves: grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_backward_vjp_grad(const V& g, const V& input, const V& target, const V& weight,
+    const V& logsumexp, const V& total_weight, const Shape& grad_shape, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing, grad_shape);
+}
+
+template <class V>
+V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& input, const V& target, const V& weight,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return mul(cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction,
+      label_smoothing), softmax_backward(g, softmax(input, class_dim(shape(input)), std::nullopt),
+      class_dim(shape(input))));
+}
+
+TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
+      total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
+      samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
+}
+
+void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
+    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
+      wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        grad->sizes(), ignore_index, reduction, label_smoothing), grad->sizes(), grad->dtype());
+    if (tangents[1]) grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, wiring::primal(grad),
+        wiring::primal(input), wiring::primal(target), wiring::primal(weight), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return kernels::cross_entropy_index_backward(CrossEntropyIndexBackwardBackward::schema_v1, grad, input, target,
+      weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing);
+}
+TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, target, weight, logsumexp, total_weight))
+    return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
+        reduction, label_smoothing);
+  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
+      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
+      label_smoothing));
+  if (wiring::records(grad, input)) {
+    auto node = make_node<CrossEntropyIndexBackwardBackward>();
+    CrossEntropyIndexBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.set_input(1, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    if (input->requires_grad()) back.save(0, grad);
+    back.save(1, input);
+    back.save(2, target);
+    if (weight) back.save(3, weight);
+    if (grad->requires_grad()) back.save(4, logsumexp);
+    back.save(5, total_weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
+    wiring::each_level({&grad, &input}, {}, [&] { cross_entropy_index_backward_set_tangent(out, grad, input, target,
+        weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing); });
+  return out;
+}
+GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(6);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
+        label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(6);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
+        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
+        saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
+        reduction_, label_smoothing_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = native_dropout(input, p, None)[0] if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V dropout_compose(const V& input, double p, bool training) {
+  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
+}
+}  // namespace
+
+Storage dropout(const Storage& input, double p, bool training) { return dropout_compose<Storage>(input, p, training); }
+TensorRef dropout(const TensorRef& input, double p, bool training) {
+  return dropout_compose<TensorRef>(input, p, training);
 }
 
 }  // namespace ops

@@ -287,6 +287,49 @@ class TP_API AvgPool3dPlainBackward final : public FuncOp<AvgPool3dPlainBackward
   TP_NODE_DISPOSE(AvgPool3dPlainBackward)
 };
 
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+class TP_API CrossEntropyIndexBackward final : public FuncOp<CrossEntropyIndexBackward, 3, 5> {
+ public:
+  static constexpr OpSchema schema_v1{"cross_entropy_index",
+      "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CrossEntropyIndexBackward";
+  static constexpr std::array<const char*, 5> kSavedNames{"input", "target", "weight", "logsumexp", "total_weight"};
+  static constexpr std::array<std::int8_t, 5> kSavedInput{0, 1, 2, -2, -3};
+  CrossEntropyIndexBackward() : FuncOp<CrossEntropyIndexBackward, 3, 5>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CrossEntropyIndexBackward, 3, 5>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_weight_ = false;
+  std::int64_t ignore_index_ = 0;
+  std::string reduction_;
+  double label_smoothing_ = 0;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(CrossEntropyIndexBackward)
+};
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntropyIndexBackwardBackward, 6, 6> {
+ public:
+  static constexpr OpSchema schema_v1{"cross_entropy_index_backward",
+      "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CrossEntropyIndexBackwardBackward";
+  static constexpr std::array<const char*, 6> kSavedNames{"grad", "input", "target", "weight", "logsumexp", "total_weight"};
+  static constexpr std::array<std::int8_t, 6> kSavedInput{0, 1, 2, 3, 4, 5};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool has_weight_ = false;
+  std::int64_t ignore_index_ = 0;
+  std::string reduction_;
+  double label_smoothing_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
+};
+
 // adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out
 TP_API Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size);
 TP_API TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size);
@@ -429,5 +472,23 @@ TP_API Storage cross_entropy(const Storage& input, const Storage& target, const 
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
 TP_API TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+TP_API std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+TP_API std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+TP_API Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing);
+TP_API TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing);
+
+// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
+TP_API Storage dropout(const Storage& input, double p, bool training);
+TP_API TensorRef dropout(const TensorRef& input, double p, bool training);
 
 }  // namespace tp::ops

@@ -4,8 +4,8 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/attention.h"
-#include "kernels/losses.h"
 #include "kernels/norm.h"
 #include "kernels/pool.h"
 #include "kernels/softmax.h"
@@ -29,18 +29,6 @@ TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, cons
     const TensorRef& weight, const TensorRef& bias, bool training, double momentum, double eps);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
-Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing);
-TensorRef cross_entropy_curvature(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing);
-Storage cross_entropy_index_sum(const Storage& u, const Storage& input, const Storage& target, const Storage& weight,
-    const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing, const Dims& size);
-TensorRef cross_entropy_index_sum(const TensorRef& u, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing, const Dims& size);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
@@ -61,12 +49,12 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
-std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
-std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
-    const Storage& bias, double eps);
-std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps);
+std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Storage& input,
+    const Dims& normalized_shape, const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input,
+    bool want_weight, bool want_bias);
+std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
+    const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
+    bool want_weight, bool want_bias);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage plane_gather1d(const Storage& input, const Storage& indices);
@@ -91,10 +79,6 @@ Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
-Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage squared_difference(const Storage& input, const Storage& target);
@@ -109,216 +93,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
-
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-//   vjp input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)
-//   saves: input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
-
-namespace {
-
-template <class V>
-V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target, const V& weight, const V& logsumexp,
-    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  return cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
-      label_smoothing);
-}
-
-void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
-    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
-        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
-      reduction, label_smoothing);
-}
-std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
-      ignore_index, reduction, label_smoothing);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
-  TensorRef total_weight = wiring::wrap(std::move(results[2]));
-  if (wiring::records(input)) {
-    auto node = make_node<CrossEntropyIndexBackward>();
-    CrossEntropyIndexBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
-    back.output_like_[1] = Storage(BlockRef(), total_weight->dtype(), total_weight->sizes());
-    back.set_input(0, input);
-    back.has_weight_ = bool(weight);
-    back.ignore_index_ = ignore_index;
-    back.reduction_ = reduction;
-    back.label_smoothing_ = label_smoothing;
-    back.save(0, input);
-    back.save(1, target);
-    if (weight) back.save(2, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(3, logsumexp);
-    back.save(4, total_weight);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target, weight, ignore_index, reduction,
-        label_smoothing);
-  return {out, logsumexp, total_weight};
-}
-GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
-        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
-        ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
-        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-//   vjp grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))
-//   vjp input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))
-//   saves: grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
-
-namespace {
-
-template <class V>
-V cross_entropy_index_backward_vjp_grad(const V& g, const V& input, const V& target, const V& weight,
-    const V& logsumexp, const V& total_weight, const Shape& grad_shape, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
-      label_smoothing, grad_shape);
-}
-
-template <class V>
-V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& input, const V& target, const V& weight,
-    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  return mul(cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction,
-      label_smoothing), softmax_backward(g, softmax(input, class_dim(shape(input)), std::nullopt),
-      class_dim(shape(input))));
-}
-
-void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
-      wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, wiring::primal(input),
-        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
-        grad->sizes(), ignore_index, reduction, label_smoothing), grad->sizes(), grad->dtype());
-    if (tangents[1]) grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, wiring::primal(grad),
-        wiring::primal(input), wiring::primal(target), wiring::primal(weight), wiring::primal(total_weight),
-        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return kernels::cross_entropy_index_backward(CrossEntropyIndexBackwardBackward::schema_v1, grad, input, target,
-      weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing);
-}
-TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
-      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
-      label_smoothing));
-  if (wiring::records(grad, input)) {
-    auto node = make_node<CrossEntropyIndexBackwardBackward>();
-    CrossEntropyIndexBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.set_input(1, input);
-    back.has_weight_ = bool(weight);
-    back.ignore_index_ = ignore_index;
-    back.reduction_ = reduction;
-    back.label_smoothing_ = label_smoothing;
-    if (input->requires_grad()) back.save(0, grad);
-    back.save(1, input);
-    back.save(2, target);
-    if (weight) back.save(3, weight);
-    if (grad->requires_grad()) back.save(4, logsumexp);
-    back.save(5, total_weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    cross_entropy_index_backward_set_tangent(out, grad, input, target, weight, logsumexp, total_weight, ignore_index,
-        reduction, label_smoothing);
-  return out;
-}
-GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(6);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
-        label_smoothing_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
-        ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(6);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
-        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
-        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
-        saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
-        reduction_, label_smoothing_), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
-//   out = native_dropout(input, p, None)[0] if training and p > 0 else input
-
-namespace {
-constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V dropout_compose(const V& input, double p, bool training) {
-  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
-}
-}  // namespace
-
-Storage dropout(const Storage& input, double p, bool training) { return dropout_compose<Storage>(input, p, training); }
-TensorRef dropout(const TensorRef& input, double p, bool training) {
-  return dropout_compose<TensorRef>(input, p, training);
-}
 
 // gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, *, float eps=1e-06, str reduction="mean") -> Tensor out
 //   v = clamp_min(var, eps)
@@ -556,6 +330,13 @@ namespace {
 template <class V>
 V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
+TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax(in[0], dim_, dtype));
+}
+
 void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -573,6 +354,8 @@ Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype>
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return log_softmax(wiring::autocast(LogSoftmaxBackward::schema_v1, input), dim, dtype);
@@ -588,7 +371,7 @@ TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dt
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_softmax_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { log_softmax_set_tangent(out, input, dim); });
   return out;
 }
 GradVec LogSoftmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -625,6 +408,13 @@ V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, st
   return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
 }
 
+TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
+}
+
 void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
@@ -644,6 +434,8 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
   return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+    return log_softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
     auto node = make_node<LogSoftmaxBackwardBackward>();
@@ -657,7 +449,7 @@ TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, s
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    log_softmax_backward_set_tangent(out, grad, output, dim);
+    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
   return out;
 }
 GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -752,6 +544,12 @@ TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather1d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -769,6 +567,8 @@ std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -783,7 +583,7 @@ std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool1d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool1d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -844,6 +644,12 @@ TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather2d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -861,6 +667,8 @@ std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -875,7 +683,7 @@ std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool2d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool2d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -940,6 +748,12 @@ TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather3d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -957,6 +771,8 @@ std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool3d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -971,7 +787,7 @@ std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const D
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    max_pool3d_with_indices_set_tangent(out, indices, input);
+    wiring::each_level({&input}, {}, [&] { max_pool3d_with_indices_set_tangent(out, indices, input); });
   return {out, indices};
 }
 GradVec MaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
@@ -1066,6 +882,18 @@ std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, cons
       is_causal, scale, false);
 }
 
+std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
+      const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
+      scale, generator); };
+  const auto loop = [&] { return batch::loop({NativeAttentionBackward::schema_v1, {query, key, value, attn_mask}},
+      [&](const batch::Samples& samples) { return ops::native_attention(samples[0], samples[1], samples[2], samples[3],
+      dropout_p, is_causal, scale, generator); }); };
+  return batch::rules::attention(NativeAttentionBackward::schema_v1, call, loop, query, key, value, attn_mask,
+      dropout_p, is_causal, scale, generator);
+}
+
 void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
     const TensorRef& query, const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, double dropout_p,
     bool is_causal, std::optional<double> scale) {
@@ -1105,6 +933,8 @@ std::array<Storage, 3> native_attention(const Storage& query, const Storage& key
 }
 std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(query, key, value, attn_mask))
+    return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
   std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
       storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1134,8 +964,8 @@ std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRe
     back.save(6, random_state);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&query, &key, &value, &attn_mask}))
-    native_attention_set_tangent(out, logsumexp, random_state, query, key, value, attn_mask, dropout_p, is_causal,
-        scale);
+    wiring::each_level({&query, &key, &value, &attn_mask}, {}, [&] { native_attention_set_tangent(out, logsumexp,
+        random_state, query, key, value, attn_mask, dropout_p, is_causal, scale); });
   return {out, logsumexp, random_state};
 }
 GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
@@ -1218,6 +1048,10 @@ std::array<Storage, 4> native_attention_backward(const Storage& grad, const Stor
 std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
     const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
     const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, query, key, value, attn_mask, out, logsumexp,
+      random_state))
+    return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
+        random_state, dropout_p, is_causal, scale, want_mask);
   if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
     std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
@@ -1263,6 +1097,19 @@ std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, con
   return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
 }
 
+std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
+    double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+      const TensorRef& running_mean, const TensorRef& running_var) { return ops::native_batch_norm(input, weight, bias,
+      running_mean, running_var, training, momentum, eps); };
+  const auto loop = [&] { return batch::loop({NativeBatchNormBackward::schema_v1, {input, weight, bias, running_mean,
+      running_var}}, [&](const batch::Samples& samples) { return ops::native_batch_norm(samples[0], samples[1],
+      samples[2], samples[3], samples[4], training, momentum, eps); }); };
+  return batch::rules::batch_norm(NativeBatchNormBackward::schema_v1, call, loop, input, weight, bias, running_mean,
+      running_var, training, momentum, eps);
+}
+
 void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
     const TensorRef& running_var, bool training) {
@@ -1292,6 +1139,8 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
 }
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias, running_mean, running_var))
+    return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
   std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
       storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
       eps);
@@ -1316,7 +1165,8 @@ std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorR
     back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_batch_norm_set_tangent(out, mu, rstd, input, weight, bias, running_mean, running_var, training);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_batch_norm_set_tangent(out, mu, rstd, input, weight,
+        bias, running_mean, running_var, training); });
   return {out, mu, rstd};
 }
 GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -1394,6 +1244,9 @@ std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
     const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, weight, mu, rstd))
+    return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &weight, &mu, &rstd})))) {
     std::array<Storage, 3> results = native_batch_norm_backward(grad->storage(), input->storage(),
@@ -1438,6 +1291,16 @@ std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, con
   return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
 }
 
+std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeGroupNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_group_norm(samples[0], num_groups, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
+}
+
 void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1465,6 +1328,8 @@ std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_
 }
 std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
     const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return native_group_norm_batched(input, num_groups, weight, bias, eps);
   std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
       storage_or_absent(bias), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1488,7 +1353,8 @@ std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t 
     back.save(3, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_group_norm_set_tangent(out, mu, rstd, input, num_groups, weight, bias);
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_group_norm_set_tangent(out, mu, rstd, input,
+        num_groups, weight, bias); });
   return {out, mu, rstd};
 }
 GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -1567,6 +1433,9 @@ std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
     std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+    return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,
@@ -1577,6 +1446,142 @@ std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const
   }
   return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
       want_weight, want_bias);
+}
+
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+//   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
+//   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
+//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
+//   saves: input, weight, mu, rstd, normalized_shape
+
+namespace {
+
+template <class V>
+V native_layer_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<0>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, true, false, false));
+}
+
+template <class V>
+V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<1>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, true, false));
+}
+
+template <class V>
+V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
+  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
+      want_bias);
+}
+
+std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeLayerNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_layer_norm(samples[0], normalized_shape, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::layer_norm(NativeLayerNormBackward::schema_v1, call, loop, input, normalized_shape, weight,
+      bias, eps);
+}
+
+void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+    const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), input->sizes(),
+        input->dtype());
+    if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
+        weight->dtype());
+    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
+        bias->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
+    const Storage& bias, double eps) {
+  check_dtype(NativeLayerNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::native_layer_norm(NativeLayerNormBackward::schema_v1, input, normalized_shape, weight, bias, eps);
+}
+std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
+  std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
+      storage_or_absent(bias), eps);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef mu = wiring::wrap(std::move(results[1]));
+  TensorRef rstd = wiring::wrap(std::move(results[2]));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<NativeLayerNormBackward>();
+    NativeLayerNormBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
+    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.has_weight_ = bool(weight);
+    back.normalized_shape_ = normalized_shape;
+    back.save(0, input);
+    if (weight) back.save(1, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(2, mu);
+    back.save(3, rstd);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_layer_norm_set_tangent(out, mu, rstd, input,
+        normalized_shape, weight, bias); });
+  return {out, mu, rstd};
+}
+GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
+        0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
 }
 
 }  // namespace ops

@@ -5,49 +5,6 @@
 
 namespace tp::ops {
 
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-class TP_API CrossEntropyIndexBackward final : public FuncOp<CrossEntropyIndexBackward, 3, 5> {
- public:
-  static constexpr OpSchema schema_v1{"cross_entropy_index",
-      "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "CrossEntropyIndexBackward";
-  static constexpr std::array<const char*, 5> kSavedNames{"input", "target", "weight", "logsumexp", "total_weight"};
-  static constexpr std::array<std::int8_t, 5> kSavedInput{0, 1, 2, -2, -3};
-  CrossEntropyIndexBackward() : FuncOp<CrossEntropyIndexBackward, 3, 5>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CrossEntropyIndexBackward, 3, 5>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  std::int64_t ignore_index_ = 0;
-  std::string reduction_;
-  double label_smoothing_ = 0;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(CrossEntropyIndexBackward)
-};
-
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntropyIndexBackwardBackward, 6, 6> {
- public:
-  static constexpr OpSchema schema_v1{"cross_entropy_index_backward",
-      "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "CrossEntropyIndexBackwardBackward";
-  static constexpr std::array<const char*, 6> kSavedNames{"grad", "input", "target", "weight", "logsumexp", "total_weight"};
-  static constexpr std::array<std::int8_t, 6> kSavedInput{0, 1, 2, 3, 4, 5};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  bool has_weight_ = false;
-  std::int64_t ignore_index_ = 0;
-  std::string reduction_;
-  double label_smoothing_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
-};
-
 // log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> {
  public:
@@ -204,23 +161,26 @@ class TP_API NativeGroupNormBackward final : public FuncOp<NativeGroupNormBackwa
   TP_NODE_DISPOSE(NativeGroupNormBackward)
 };
 
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-TP_API std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-TP_API std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+class TP_API NativeLayerNormBackward final : public FuncOp<NativeLayerNormBackward, 3, 4> {
+ public:
+  static constexpr OpSchema schema_v1{"native_layer_norm",
+      "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NativeLayerNormBackward";
+  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
+  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
+  NativeLayerNormBackward() : FuncOp<NativeLayerNormBackward, 3, 4>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeLayerNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
 
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-TP_API Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing);
-TP_API TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing);
+  bool has_weight_ = false;
+  Dims normalized_shape_;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
 
-// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
-TP_API Storage dropout(const Storage& input, double p, bool training);
-TP_API TensorRef dropout(const TensorRef& input, double p, bool training);
+ protected:
+  TP_NODE_DISPOSE(NativeLayerNormBackward)
+};
 
 // gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, *, float eps=1e-06, str reduction="mean") -> Tensor out
 TP_API Storage gaussian_nll_loss(const Storage& input, const Storage& target, const Storage& var, bool full,
@@ -365,5 +325,11 @@ TP_API std::array<Storage, 3> native_group_norm_backward(const Storage& grad, co
 TP_API std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
     std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias);
+
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+TP_API std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape,
+    const Storage& weight, const Storage& bias, double eps);
+TP_API std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps);
 
 }  // namespace tp::ops

@@ -4,8 +4,10 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/losses.h"
 #include "kernels/norm.h"
+#include "kernels/resample.h"
 #include "kernels/softmax.h"
 
 namespace tp {
@@ -81,128 +83,6 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-//   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
-//   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
-//   saves: input, weight, mu, rstd, normalized_shape
-
-namespace {
-
-template <class V>
-V native_layer_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<0>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, true, false, false));
-}
-
-template <class V>
-V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<1>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, true, false));
-}
-
-template <class V>
-V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
-}
-
-template <class V>
-std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
-    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
-  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
-      want_bias);
-}
-
-void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
-    const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), input->sizes(),
-        input->dtype());
-    if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
-        weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
-        bias->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
-    const Storage& bias, double eps) {
-  check_dtype(NativeLayerNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::native_layer_norm(NativeLayerNormBackward::schema_v1, input, normalized_shape, weight, bias, eps);
-}
-std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps) {
-  std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
-      storage_or_absent(bias), eps);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef mu = wiring::wrap(std::move(results[1]));
-  TensorRef rstd = wiring::wrap(std::move(results[2]));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<NativeLayerNormBackward>();
-    NativeLayerNormBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
-    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.has_weight_ = bool(weight);
-    back.normalized_shape_ = normalized_shape;
-    back.save(0, input);
-    if (weight) back.save(1, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    native_layer_norm_set_tangent(out, mu, rstd, input, normalized_shape, weight, bias);
-  return {out, mu, rstd};
-}
-GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<Storage, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<TensorRef, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
-        0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-
 // native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 //   axes = last_dims(len(normalized_shape))
 //   u = grad if weight == None else grad * weight
@@ -245,6 +125,9 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+    return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_layer_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -282,6 +165,16 @@ std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const
   return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
 }
 
+std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, std::optional<double> eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
+      normalized_shape, weight, eps); };
+  const auto loop = [&] { return batch::loop({NativeRmsNormBackward::schema_v1, {input, weight}},
+      [&](const batch::Samples& samples) { return ops::native_rms_norm(samples[0], normalized_shape, samples[1], eps);
+      }); };
+  return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
+}
+
 void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
@@ -306,6 +199,8 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+    return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef rstd = wiring::wrap(std::move(results[1]));
@@ -324,7 +219,8 @@ std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& nor
     back.save(2, rstd);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight}))
-    native_rms_norm_set_tangent(out, rstd, input, normalized_shape, weight);
+    wiring::each_level({&input, &weight}, {}, [&] { native_rms_norm_set_tangent(out, rstd, input, normalized_shape,
+        weight); });
   return {out, rstd};
 }
 GradVec NativeRmsNormBackward::apply(std::span<Storage> grad_outputs) {
@@ -391,6 +287,9 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+    return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
+        want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 2> results = native_rms_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -442,6 +341,13 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
+TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
+      samples[3], ignore_index, reduction); });
+}
+
 void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
@@ -463,6 +369,8 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+    return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
   if (wiring::records(grad)) {
@@ -478,7 +386,8 @@ TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const Tenso
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    nll_loss_backward_set_tangent(out, grad, target, weight, total_weight, ignore_index, reduction);
+    wiring::each_level({&grad}, {}, [&] { nll_loss_backward_set_tangent(out, grad, target, weight, total_weight,
+        ignore_index, reduction); });
   return out;
 }
 GradVec NllLossBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -517,6 +426,17 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
+std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
+  const auto loop = [&] { return batch::loop({NllLossForwardBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_forward(samples[0], samples[1], samples[2],
+      ignore_index, reduction); }); };
+  return batch::rules::nll_loss(NllLossForwardBackward::schema_v1, call, loop, input, target, weight, ignore_index,
+      reduction);
+}
+
 void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
@@ -534,6 +454,8 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -553,7 +475,8 @@ std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRe
     back.save(2, total_weight);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    nll_loss_forward_set_tangent(out, input, target, weight, ignore_index, reduction);
+    wiring::each_level({&input}, {}, [&] { nll_loss_forward_set_tangent(out, input, target, weight, ignore_index,
+        reduction); });
   return {out, total_weight};
 }
 GradVec NllLossForwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -961,6 +884,13 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
+TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(SoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax(in[0], dim_, dtype));
+}
+
 void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -978,6 +908,8 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return softmax(wiring::autocast(SoftmaxBackward::schema_v1, input), dim, dtype);
@@ -993,7 +925,7 @@ TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softmax_set_tangent(out, input, dim);
+    wiring::each_level({&input}, {}, [&] { softmax_set_tangent(out, input, dim); });
   return out;
 }
 GradVec SoftmaxBackward::apply(std::span<Storage> grad_outputs) {
@@ -1029,6 +961,13 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
+TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
+}
+
 void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
@@ -1048,6 +987,8 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+    return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
     auto node = make_node<SoftmaxBackwardBackward>();
@@ -1061,7 +1002,7 @@ TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    softmax_backward_set_tangent(out, grad, output, dim);
+    wiring::each_level({&grad, &output}, {}, [&] { softmax_backward_set_tangent(out, grad, output, dim); });
   return out;
 }
 GradVec SoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
@@ -1132,6 +1073,421 @@ TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive
         margin, p, eps, swap, reduction);
   }
   return triplet_margin_loss_compose<TensorRef>(anchor, positive, negative, margin, p, eps, swap, reduction);
+}
+
+// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+//   vjp grad = upsample_bicubic_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)
+//   saves: scale, align_corners
+
+namespace {
+
+template <class V>
+V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
+    bool align_corners) {
+  return upsample_bicubic_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
+      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
+      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
+      size(grad_shape, std::int64_t(4))})))), scale, align_corners);
+}
+
+TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  const batch::Leading in(UpsampleBicubicBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
+}
+
+void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
+      align_corners), out));
+}
+}  // namespace
+
+Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners) {
+  check_dtype(UpsampleBicubicBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_bicubic_slope(UpsampleBicubicBackwardBackward::schema_v1, grad, input_size, scale,
+      align_corners);
+}
+TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
+  TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
+  if (wiring::records(grad)) {
+    auto node = make_node<UpsampleBicubicBackwardBackward>();
+    UpsampleBicubicBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.scale_ = scale;
+    back.align_corners_ = align_corners;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
+    wiring::each_level({&grad}, {}, [&] { upsample_bicubic_backward_set_tangent(out, grad, input_size, scale,
+        align_corners); });
+  return out;
+}
+GradVec UpsampleBicubicBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_bicubic_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleBicubicBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_bicubic_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+//   vjp input = upsample_bicubic_backward(g, shape(input), scale, align_corners)
+//   saves: scale, align_corners
+
+namespace {
+
+template <class V>
+V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale,
+    bool align_corners) {
+  return upsample_bicubic_backward(g, input_shape, scale, align_corners);
+}
+
+TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  const batch::Leading in(UpsampleBicubicToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_bicubic_to(in[0], size_, scale, align_corners));
+}
+
+void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
+  wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
+}
+}  // namespace
+
+Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  check_dtype(UpsampleBicubicToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_bicubic(UpsampleBicubicToBackward::schema_v1, input, size, scale, align_corners);
+}
+TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_bicubic_to_batched(input, size, scale, align_corners);
+  TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
+  if (wiring::records(input)) {
+    auto node = make_node<UpsampleBicubicToBackward>();
+    UpsampleBicubicToBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.scale_ = scale;
+    back.align_corners_ = align_corners;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { upsample_bicubic_to_set_tangent(out, input, size, scale, align_corners); });
+  return out;
+}
+GradVec UpsampleBicubicToBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_bicubic_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleBicubicToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_bicubic_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+//   vjp grad = upsample_linear_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)
+//   saves: scale, align_corners
+
+namespace {
+
+template <class V>
+V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
+    bool align_corners) {
+  return upsample_linear_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
+      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
+      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
+      size(grad_shape, std::int64_t(4))})))), scale, align_corners);
+}
+
+TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  const batch::Leading in(UpsampleLinearBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
+}
+
+void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners) {
+  wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
+      align_corners), out));
+}
+}  // namespace
+
+Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners) {
+  check_dtype(UpsampleLinearBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_linear_slope(UpsampleLinearBackwardBackward::schema_v1, grad, input_size, scale,
+      align_corners);
+}
+TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
+  TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
+  if (wiring::records(grad)) {
+    auto node = make_node<UpsampleLinearBackwardBackward>();
+    UpsampleLinearBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.scale_ = scale;
+    back.align_corners_ = align_corners;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
+    wiring::each_level({&grad}, {}, [&] { upsample_linear_backward_set_tangent(out, grad, input_size, scale,
+        align_corners); });
+  return out;
+}
+GradVec UpsampleLinearBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_linear_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleLinearBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_linear_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+//   vjp input = upsample_linear_backward(g, shape(input), scale, align_corners)
+//   saves: scale, align_corners
+
+namespace {
+
+template <class V>
+V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale,
+    bool align_corners) {
+  return upsample_linear_backward(g, input_shape, scale, align_corners);
+}
+
+TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  const batch::Leading in(UpsampleLinearToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_linear_to(in[0], size_, scale, align_corners));
+}
+
+void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
+  wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
+}
+}  // namespace
+
+Storage upsample_linear_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  check_dtype(UpsampleLinearToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_linear(UpsampleLinearToBackward::schema_v1, input, size, scale, align_corners);
+}
+TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_linear_to_batched(input, size, scale, align_corners);
+  TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
+  if (wiring::records(input)) {
+    auto node = make_node<UpsampleLinearToBackward>();
+    UpsampleLinearToBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.scale_ = scale;
+    back.align_corners_ = align_corners;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { upsample_linear_to_set_tangent(out, input, size, scale, align_corners); });
+  return out;
+}
+GradVec UpsampleLinearToBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_linear_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleLinearToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_linear_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
+//   vjp grad = upsample_nearest_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, exact)
+//   saves: scale, exact
+
+namespace {
+
+template <class V>
+V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
+    bool exact) {
+  return upsample_nearest_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
+      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
+      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
+      size(grad_shape, std::int64_t(4))})))), scale, exact);
+}
+
+TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool exact) {
+  const batch::Leading in(UpsampleNearestBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
+}
+
+void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool exact) {
+  wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
+}
+}  // namespace
+
+Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool exact) {
+  check_dtype(UpsampleNearestBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_nearest_slope(UpsampleNearestBackwardBackward::schema_v1, grad, input_size, scale, exact);
+}
+TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool exact) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return upsample_nearest_backward_batched(grad, input_size, scale, exact);
+  TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
+  if (wiring::records(grad)) {
+    auto node = make_node<UpsampleNearestBackwardBackward>();
+    UpsampleNearestBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.scale_ = scale;
+    back.exact_ = exact;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
+    wiring::each_level({&grad}, {}, [&] { upsample_nearest_backward_set_tangent(out, grad, input_size, scale, exact);
+        });
+  return out;
+}
+GradVec UpsampleNearestBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_nearest_backward_vjp_grad<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleNearestBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_nearest_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
+// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
+//   vjp input = upsample_nearest_backward(g, shape(input), scale, exact)
+//   saves: scale, exact
+
+namespace {
+
+template <class V>
+V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale, bool exact) {
+  return upsample_nearest_backward(g, input_shape, scale, exact);
+}
+
+TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool exact) {
+  const batch::Leading in(UpsampleNearestToBackward::schema_v1, {input});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::upsample_nearest_to(in[0], size_, scale, exact));
+}
+
+void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool exact) {
+  wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
+}
+}  // namespace
+
+Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale, bool exact) {
+  check_dtype(UpsampleNearestToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
+}
+TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return upsample_nearest_to_batched(input, size, scale, exact);
+  TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
+  if (wiring::records(input)) {
+    auto node = make_node<UpsampleNearestToBackward>();
+    UpsampleNearestToBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.scale_ = scale;
+    back.exact_ = exact;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { upsample_nearest_to_set_tangent(out, input, size, scale, exact); });
+  return out;
+}
+GradVec UpsampleNearestToBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_nearest_to_vjp_input<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec UpsampleNearestToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(upsample_nearest_to_vjp_input<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
+        input_dtype(0));
+  return grads;
 }
 
 }  // namespace ops

@@ -5,27 +5,6 @@
 
 namespace tp::ops {
 
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-class TP_API NativeLayerNormBackward final : public FuncOp<NativeLayerNormBackward, 3, 4> {
- public:
-  static constexpr OpSchema schema_v1{"native_layer_norm",
-      "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NativeLayerNormBackward";
-  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
-  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
-  NativeLayerNormBackward() : FuncOp<NativeLayerNormBackward, 3, 4>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeLayerNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  Dims normalized_shape_;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(NativeLayerNormBackward)
-};
-
 // native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor out, Tensor rstd)
 class TP_API NativeRmsNormBackward final : public FuncOp<NativeRmsNormBackward, 2, 3> {
  public:
@@ -123,11 +102,118 @@ class TP_API SoftmaxBackwardBackward final : public FuncOp<SoftmaxBackwardBackwa
   TP_NODE_DISPOSE(SoftmaxBackwardBackward)
 };
 
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-TP_API std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape,
-    const Storage& weight, const Storage& bias, double eps);
-TP_API std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps);
+// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+class TP_API UpsampleBicubicBackwardBackward final : public FuncOp<UpsampleBicubicBackwardBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_bicubic_backward",
+      "upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "UpsampleBicubicBackwardBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool align_corners_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleBicubicBackwardBackward)
+};
+
+// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+class TP_API UpsampleBicubicToBackward final : public FuncOp<UpsampleBicubicToBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_bicubic_to",
+      "upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "UpsampleBicubicToBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool align_corners_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleBicubicToBackward)
+};
+
+// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+class TP_API UpsampleLinearBackwardBackward final : public FuncOp<UpsampleLinearBackwardBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_linear_backward",
+      "upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "UpsampleLinearBackwardBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool align_corners_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleLinearBackwardBackward)
+};
+
+// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+class TP_API UpsampleLinearToBackward final : public FuncOp<UpsampleLinearToBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_linear_to",
+      "upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "UpsampleLinearToBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool align_corners_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleLinearToBackward)
+};
+
+// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
+class TP_API UpsampleNearestBackwardBackward final : public FuncOp<UpsampleNearestBackwardBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_nearest_backward",
+      "upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "UpsampleNearestBackwardBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool exact_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleNearestBackwardBackward)
+};
+
+// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
+class TP_API UpsampleNearestToBackward final : public FuncOp<UpsampleNearestToBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"upsample_nearest_to",
+      "upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "UpsampleNearestToBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::vector<double> scale_;
+  bool exact_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(UpsampleNearestToBackward)
+};
 
 // native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 TP_API std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Storage& input,
@@ -255,5 +341,41 @@ TP_API Storage triplet_margin_loss(const Storage& anchor, const Storage& positiv
     double margin, double p, double eps, bool swap, std::string_view reduction);
 TP_API TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive, const TensorRef& negative,
     double margin, double p, double eps, bool swap, std::string_view reduction);
+
+// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+TP_API Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners);
+TP_API TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners);
+
+// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+TP_API Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+TP_API TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+
+// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
+TP_API Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool align_corners);
+TP_API TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool align_corners);
+
+// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
+TP_API Storage upsample_linear_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+TP_API TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+
+// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
+TP_API Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
+    bool exact);
+TP_API TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size,
+    const std::vector<double>& scale, bool exact);
+
+// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
+TP_API Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool exact);
+TP_API TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool exact);
 
 }  // namespace tp::ops

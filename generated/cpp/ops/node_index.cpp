@@ -3,6 +3,7 @@
 #include "ops/node_index.h"
 #include "ops/binary_1.h"
 #include "ops/binary_2.h"
+#include "ops/binary_3.h"
 #include "ops/comparison.h"
 #include "ops/composite_1.h"
 #include "ops/composite_2.h"
@@ -10,7 +11,8 @@
 #include "ops/factory.h"
 #include "ops/fft.h"
 #include "ops/index.h"
-#include "ops/linalg.h"
+#include "ops/linalg_1.h"
+#include "ops/linalg_2.h"
 #include "ops/logical.h"
 #include "ops/memory.h"
 #include "ops/nn_1.h"
@@ -26,6 +28,7 @@
 #include "ops/unary_2.h"
 #include "ops/unary_3.h"
 #include "ops/unary_4.h"
+#include "ops/unary_5.h"
 #include "ops/view.h"
 
 namespace tp::ops {
@@ -35,6 +38,10 @@ constexpr NodeFactory kFactories[] = {
     {"Atan2Backward", &Atan2Backward::schema_v1, []() -> NodeRef { return make_node<Atan2Backward>(); }},
     {"BceLogitsBackward", &BceLogitsBackward::schema_v1, []() -> NodeRef { return make_node<BceLogitsBackward>(); }},
     {"BceProbsBackward", &BceProbsBackward::schema_v1, []() -> NodeRef { return make_node<BceProbsBackward>(); }},
+    {"ChebyshevTBackward", &ChebyshevTBackward::schema_v1, []() -> NodeRef { return make_node<ChebyshevTBackward>(); }},
+    {"ChebyshevUBackward", &ChebyshevUBackward::schema_v1, []() -> NodeRef { return make_node<ChebyshevUBackward>(); }},
+    {"ChebyshevVBackward", &ChebyshevVBackward::schema_v1, []() -> NodeRef { return make_node<ChebyshevVBackward>(); }},
+    {"ChebyshevWBackward", &ChebyshevWBackward::schema_v1, []() -> NodeRef { return make_node<ChebyshevWBackward>(); }},
     {"ClampMaxBackward", &ClampMaxBackward::schema_v1, []() -> NodeRef { return make_node<ClampMaxBackward>(); }},
     {"ClampMinBackward", &ClampMinBackward::schema_v1, []() -> NodeRef { return make_node<ClampMinBackward>(); }},
     {"CopysignBackward", &CopysignBackward::schema_v1, []() -> NodeRef { return make_node<CopysignBackward>(); }},
@@ -43,9 +50,15 @@ constexpr NodeFactory kFactories[] = {
     {"FmaxBackward", &FmaxBackward::schema_v1, []() -> NodeRef { return make_node<FmaxBackward>(); }},
     {"FminBackward", &FminBackward::schema_v1, []() -> NodeRef { return make_node<FminBackward>(); }},
     {"FmodBackward", &FmodBackward::schema_v1, []() -> NodeRef { return make_node<FmodBackward>(); }},
+    {"HermiteHBackward", &HermiteHBackward::schema_v1, []() -> NodeRef { return make_node<HermiteHBackward>(); }},
+    {"HermiteHeBackward", &HermiteHeBackward::schema_v1, []() -> NodeRef { return make_node<HermiteHeBackward>(); }},
     {"HuberBackward", &HuberBackward::schema_v1, []() -> NodeRef { return make_node<HuberBackward>(); }},
     {"HypotBackward", &HypotBackward::schema_v1, []() -> NodeRef { return make_node<HypotBackward>(); }},
+    {"IgammaBackward", &IgammaBackward::schema_v1, []() -> NodeRef { return make_node<IgammaBackward>(); }},
+    {"IgammacBackward", &IgammacBackward::schema_v1, []() -> NodeRef { return make_node<IgammacBackward>(); }},
+    {"LaguerreLBackward", &LaguerreLBackward::schema_v1, []() -> NodeRef { return make_node<LaguerreLBackward>(); }},
     {"LdexpBackward", &LdexpBackward::schema_v1, []() -> NodeRef { return make_node<LdexpBackward>(); }},
+    {"LegendrePBackward", &LegendrePBackward::schema_v1, []() -> NodeRef { return make_node<LegendrePBackward>(); }},
     {"LogaddexpBackward", &LogaddexpBackward::schema_v1, []() -> NodeRef { return make_node<LogaddexpBackward>(); }},
     {"Logaddexp2Backward", &Logaddexp2Backward::schema_v1, []() -> NodeRef { return make_node<Logaddexp2Backward>(); }},
     {"MaximumBackward", &MaximumBackward::schema_v1, []() -> NodeRef { return make_node<MaximumBackward>(); }},
@@ -60,6 +73,7 @@ constexpr NodeFactory kFactories[] = {
     {"SubBackward", &SubBackward::schema_v1, []() -> NodeRef { return make_node<SubBackward>(); }},
     {"Xlog1pyBackward", &Xlog1pyBackward::schema_v1, []() -> NodeRef { return make_node<Xlog1pyBackward>(); }},
     {"XlogyBackward", &XlogyBackward::schema_v1, []() -> NodeRef { return make_node<XlogyBackward>(); }},
+    {"ZetaBackward", &ZetaBackward::schema_v1, []() -> NodeRef { return make_node<ZetaBackward>(); }},
     {"Col2imBackward", &Col2imBackward::schema_v1, []() -> NodeRef { return make_node<Col2imBackward>(); }},
     {"Conv1dBackward", &Conv1dBackward::schema_v1, []() -> NodeRef { return make_node<Conv1dBackward>(); }},
     {"Conv1dBackward1", &Conv1dBackward1::schema_v1, []() -> NodeRef { return make_node<Conv1dBackward1>(); }},
@@ -115,19 +129,27 @@ constexpr NodeFactory kFactories[] = {
     {"AddrBackward", &AddrBackward::schema_v1, []() -> NodeRef { return make_node<AddrBackward>(); }},
     {"BaddbmmBackward", &BaddbmmBackward::schema_v1, []() -> NodeRef { return make_node<BaddbmmBackward>(); }},
     {"BmmBackward", &BmmBackward::schema_v1, []() -> NodeRef { return make_node<BmmBackward>(); }},
+    {"CholeskyExCoreBackward", &CholeskyExCoreBackward::schema_v1, []() -> NodeRef { return make_node<CholeskyExCoreBackward>(); }},
     {"CholeskySymmetricBackward", &CholeskySymmetricBackward::schema_v1, []() -> NodeRef { return make_node<CholeskySymmetricBackward>(); }},
     {"DetBackward", &DetBackward::schema_v1, []() -> NodeRef { return make_node<DetBackward>(); }},
     {"DotBackward", &DotBackward::schema_v1, []() -> NodeRef { return make_node<DotBackward>(); }},
     {"InvBackward", &InvBackward::schema_v1, []() -> NodeRef { return make_node<InvBackward>(); }},
-    {"InvExBackward", &InvExBackward::schema_v1, []() -> NodeRef { return make_node<InvExBackward>(); }},
+    {"InvExCoreBackward", &InvExCoreBackward::schema_v1, []() -> NodeRef { return make_node<InvExCoreBackward>(); }},
+    {"LinalgEigBackward", &LinalgEigBackward::schema_v1, []() -> NodeRef { return make_node<LinalgEigBackward>(); }},
     {"LinalgEighBackward", &LinalgEighBackward::schema_v1, []() -> NodeRef { return make_node<LinalgEighBackward>(); }},
+    {"LinalgLuSolveBackward", &LinalgLuSolveBackward::schema_v1, []() -> NodeRef { return make_node<LinalgLuSolveBackward>(); }},
     {"LinalgQrBackward", &LinalgQrBackward::schema_v1, []() -> NodeRef { return make_node<LinalgQrBackward>(); }},
     {"LinalgSolveBackward", &LinalgSolveBackward::schema_v1, []() -> NodeRef { return make_node<LinalgSolveBackward>(); }},
+    {"LinalgSolveTriangularBackward", &LinalgSolveTriangularBackward::schema_v1, []() -> NodeRef { return make_node<LinalgSolveTriangularBackward>(); }},
     {"LinalgSvdBackward", &LinalgSvdBackward::schema_v1, []() -> NodeRef { return make_node<LinalgSvdBackward>(); }},
     {"LinearBackward", &LinearBackward::schema_v1, []() -> NodeRef { return make_node<LinearBackward>(); }},
+    {"LstsqCoreBackward", &LstsqCoreBackward::schema_v1, []() -> NodeRef { return make_node<LstsqCoreBackward>(); }},
+    {"LuCoreBackward", &LuCoreBackward::schema_v1, []() -> NodeRef { return make_node<LuCoreBackward>(); }},
     {"MatmulBackward", &MatmulBackward::schema_v1, []() -> NodeRef { return make_node<MatmulBackward>(); }},
+    {"MatrixExpBackward", &MatrixExpBackward::schema_v1, []() -> NodeRef { return make_node<MatrixExpBackward>(); }},
     {"MmBackward", &MmBackward::schema_v1, []() -> NodeRef { return make_node<MmBackward>(); }},
     {"MvBackward", &MvBackward::schema_v1, []() -> NodeRef { return make_node<MvBackward>(); }},
+    {"PinvCoreBackward", &PinvCoreBackward::schema_v1, []() -> NodeRef { return make_node<PinvCoreBackward>(); }},
     {"SlogdetBackward", &SlogdetBackward::schema_v1, []() -> NodeRef { return make_node<SlogdetBackward>(); }},
     {"CastBackward", &CastBackward::schema_v1, []() -> NodeRef { return make_node<CastBackward>(); }},
     {"CloneBackward", &CloneBackward::schema_v1, []() -> NodeRef { return make_node<CloneBackward>(); }},
@@ -165,6 +187,12 @@ constexpr NodeFactory kFactories[] = {
     {"NllLossForwardBackward", &NllLossForwardBackward::schema_v1, []() -> NodeRef { return make_node<NllLossForwardBackward>(); }},
     {"SoftmaxBackward", &SoftmaxBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackward>(); }},
     {"SoftmaxBackwardBackward", &SoftmaxBackwardBackward::schema_v1, []() -> NodeRef { return make_node<SoftmaxBackwardBackward>(); }},
+    {"UpsampleBicubicBackwardBackward", &UpsampleBicubicBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicBackwardBackward>(); }},
+    {"UpsampleBicubicToBackward", &UpsampleBicubicToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleBicubicToBackward>(); }},
+    {"UpsampleLinearBackwardBackward", &UpsampleLinearBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearBackwardBackward>(); }},
+    {"UpsampleLinearToBackward", &UpsampleLinearToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleLinearToBackward>(); }},
+    {"UpsampleNearestBackwardBackward", &UpsampleNearestBackwardBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestBackwardBackward>(); }},
+    {"UpsampleNearestToBackward", &UpsampleNearestToBackward::schema_v1, []() -> NodeRef { return make_node<UpsampleNearestToBackward>(); }},
     {"NativeDropoutBackward", &NativeDropoutBackward::schema_v1, []() -> NodeRef { return make_node<NativeDropoutBackward>(); }},
     {"AmaxBackward", &AmaxBackward::schema_v1, []() -> NodeRef { return make_node<AmaxBackward>(); }},
     {"AminBackward", &AminBackward::schema_v1, []() -> NodeRef { return make_node<AminBackward>(); }},
@@ -211,10 +239,17 @@ constexpr NodeFactory kFactories[] = {
     {"AbsBackward", &AbsBackward::schema_v1, []() -> NodeRef { return make_node<AbsBackward>(); }},
     {"AcosBackward", &AcosBackward::schema_v1, []() -> NodeRef { return make_node<AcosBackward>(); }},
     {"AcoshBackward", &AcoshBackward::schema_v1, []() -> NodeRef { return make_node<AcoshBackward>(); }},
+    {"AiryAiBackward", &AiryAiBackward::schema_v1, []() -> NodeRef { return make_node<AiryAiBackward>(); }},
+    {"AiryAiPrimeBackward", &AiryAiPrimeBackward::schema_v1, []() -> NodeRef { return make_node<AiryAiPrimeBackward>(); }},
+    {"AngleBackward", &AngleBackward::schema_v1, []() -> NodeRef { return make_node<AngleBackward>(); }},
     {"AsinBackward", &AsinBackward::schema_v1, []() -> NodeRef { return make_node<AsinBackward>(); }},
     {"AsinhBackward", &AsinhBackward::schema_v1, []() -> NodeRef { return make_node<AsinhBackward>(); }},
     {"AtanBackward", &AtanBackward::schema_v1, []() -> NodeRef { return make_node<AtanBackward>(); }},
     {"AtanhBackward", &AtanhBackward::schema_v1, []() -> NodeRef { return make_node<AtanhBackward>(); }},
+    {"BesselJ0Backward", &BesselJ0Backward::schema_v1, []() -> NodeRef { return make_node<BesselJ0Backward>(); }},
+    {"BesselJ1Backward", &BesselJ1Backward::schema_v1, []() -> NodeRef { return make_node<BesselJ1Backward>(); }},
+    {"BesselY0Backward", &BesselY0Backward::schema_v1, []() -> NodeRef { return make_node<BesselY0Backward>(); }},
+    {"BesselY1Backward", &BesselY1Backward::schema_v1, []() -> NodeRef { return make_node<BesselY1Backward>(); }},
     {"CeilBackward", &CeilBackward::schema_v1, []() -> NodeRef { return make_node<CeilBackward>(); }},
     {"CeluBackward", &CeluBackward::schema_v1, []() -> NodeRef { return make_node<CeluBackward>(); }},
     {"ConjBackward", &ConjBackward::schema_v1, []() -> NodeRef { return make_node<ConjBackward>(); }},
@@ -226,6 +261,7 @@ constexpr NodeFactory kFactories[] = {
     {"EntrBackward", &EntrBackward::schema_v1, []() -> NodeRef { return make_node<EntrBackward>(); }},
     {"ErfBackward", &ErfBackward::schema_v1, []() -> NodeRef { return make_node<ErfBackward>(); }},
     {"ErfcBackward", &ErfcBackward::schema_v1, []() -> NodeRef { return make_node<ErfcBackward>(); }},
+    {"ErfcxBackward", &ErfcxBackward::schema_v1, []() -> NodeRef { return make_node<ErfcxBackward>(); }},
     {"ErfinvBackward", &ErfinvBackward::schema_v1, []() -> NodeRef { return make_node<ErfinvBackward>(); }},
     {"ExpBackward", &ExpBackward::schema_v1, []() -> NodeRef { return make_node<ExpBackward>(); }},
     {"Exp2Backward", &Exp2Backward::schema_v1, []() -> NodeRef { return make_node<Exp2Backward>(); }},
@@ -252,7 +288,12 @@ constexpr NodeFactory kFactories[] = {
     {"LogitBackward", &LogitBackward::schema_v1, []() -> NodeRef { return make_node<LogitBackward>(); }},
     {"LogsigmoidBackward", &LogsigmoidBackward::schema_v1, []() -> NodeRef { return make_node<LogsigmoidBackward>(); }},
     {"MishBackward", &MishBackward::schema_v1, []() -> NodeRef { return make_node<MishBackward>(); }},
+    {"ModifiedBesselI0Backward", &ModifiedBesselI0Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselI0Backward>(); }},
+    {"ModifiedBesselI1Backward", &ModifiedBesselI1Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselI1Backward>(); }},
+    {"ModifiedBesselK0Backward", &ModifiedBesselK0Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselK0Backward>(); }},
+    {"ModifiedBesselK1Backward", &ModifiedBesselK1Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselK1Backward>(); }},
     {"NdtrBackward", &NdtrBackward::schema_v1, []() -> NodeRef { return make_node<NdtrBackward>(); }},
+    {"NdtriBackward", &NdtriBackward::schema_v1, []() -> NodeRef { return make_node<NdtriBackward>(); }},
     {"NegBackward", &NegBackward::schema_v1, []() -> NodeRef { return make_node<NegBackward>(); }},
     {"PolygammaOfBackward", &PolygammaOfBackward::schema_v1, []() -> NodeRef { return make_node<PolygammaOfBackward>(); }},
     {"Rad2degBackward", &Rad2degBackward::schema_v1, []() -> NodeRef { return make_node<Rad2degBackward>(); }},
@@ -261,6 +302,8 @@ constexpr NodeFactory kFactories[] = {
     {"Relu6Backward", &Relu6Backward::schema_v1, []() -> NodeRef { return make_node<Relu6Backward>(); }},
     {"RoundBackward", &RoundBackward::schema_v1, []() -> NodeRef { return make_node<RoundBackward>(); }},
     {"RsqrtBackward", &RsqrtBackward::schema_v1, []() -> NodeRef { return make_node<RsqrtBackward>(); }},
+    {"ScaledModifiedBesselK0Backward", &ScaledModifiedBesselK0Backward::schema_v1, []() -> NodeRef { return make_node<ScaledModifiedBesselK0Backward>(); }},
+    {"ScaledModifiedBesselK1Backward", &ScaledModifiedBesselK1Backward::schema_v1, []() -> NodeRef { return make_node<ScaledModifiedBesselK1Backward>(); }},
     {"SeluBackward", &SeluBackward::schema_v1, []() -> NodeRef { return make_node<SeluBackward>(); }},
     {"SgnBackward", &SgnBackward::schema_v1, []() -> NodeRef { return make_node<SgnBackward>(); }},
     {"SigmoidBackward", &SigmoidBackward::schema_v1, []() -> NodeRef { return make_node<SigmoidBackward>(); }},
@@ -272,6 +315,7 @@ constexpr NodeFactory kFactories[] = {
     {"SoftplusBackward", &SoftplusBackward::schema_v1, []() -> NodeRef { return make_node<SoftplusBackward>(); }},
     {"SoftshrinkBackward", &SoftshrinkBackward::schema_v1, []() -> NodeRef { return make_node<SoftshrinkBackward>(); }},
     {"SoftsignBackward", &SoftsignBackward::schema_v1, []() -> NodeRef { return make_node<SoftsignBackward>(); }},
+    {"SphericalBesselJ0Backward", &SphericalBesselJ0Backward::schema_v1, []() -> NodeRef { return make_node<SphericalBesselJ0Backward>(); }},
     {"SqrtBackward", &SqrtBackward::schema_v1, []() -> NodeRef { return make_node<SqrtBackward>(); }},
     {"SquareBackward", &SquareBackward::schema_v1, []() -> NodeRef { return make_node<SquareBackward>(); }},
     {"TanBackward", &TanBackward::schema_v1, []() -> NodeRef { return make_node<TanBackward>(); }},

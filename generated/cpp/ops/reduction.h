@@ -464,11 +464,21 @@ TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, con
 TP_API Storage std(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 TP_API TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 
+// std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)
+TP_API std::array<Storage, 2> std_mean(const Storage& input, bool unbiased);
+TP_API std::array<TensorRef, 2> std_mean(const TensorRef& input, bool unbiased);
+
 // std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
 TP_API std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim);
 TP_API std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim);
+
+// std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)
+TP_API std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased,
+    bool keepdim);
+TP_API std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased,
+    bool keepdim);
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
 TP_API Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
@@ -495,11 +505,21 @@ TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, con
 TP_API Storage var(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 TP_API TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim);
 
+// var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)
+TP_API std::array<Storage, 2> var_mean(const Storage& input, bool unbiased);
+TP_API std::array<TensorRef, 2> var_mean(const TensorRef& input, bool unbiased);
+
 // var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
 TP_API std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim);
 TP_API std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim);
+
+// var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)
+TP_API std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased,
+    bool keepdim);
+TP_API std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased,
+    bool keepdim);
 
 // var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out
 TP_API Storage var_mean_mean(const Storage& input, const std::optional<Dims>& dim, bool keepdim);

@@ -179,6 +179,10 @@ class TP_API TriuBackward final : public FuncOp<TriuBackward, 1, 0> {
 TP_API Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TP_API TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
 
+// complex(Tensor real, Tensor imag) -> Tensor out
+TP_API Storage complex(const Storage& real, const Storage& imag);
+TP_API TensorRef complex(const TensorRef& real, const TensorRef& imag);
+
 // constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor out
 TP_API Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TP_API TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
@@ -198,6 +202,10 @@ TP_API TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::stri
 // pad_by_index_backward(Tensor grad, int[] size, int[] pad, str mode) -> Tensor slope
 TP_API Storage pad_by_index_backward(const Storage& grad, const Dims& size, const Dims& pad, std::string_view mode);
 TP_API TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const Dims& pad, std::string_view mode);
+
+// polar(Tensor abs, Tensor angle) -> Tensor out
+TP_API Storage polar(const Storage& abs, const Storage& angle);
+TP_API TensorRef polar(const TensorRef& abs, const TensorRef& angle);
 
 // repeat(Tensor input, int[] repeats) -> Tensor out
 TP_API Storage repeat(const Storage& input, const Dims& repeats);

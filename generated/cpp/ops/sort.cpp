@@ -4,6 +4,8 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
+#include "kernels/search.h"
 #include "kernels/sort.h"
 
 namespace tp {
@@ -65,6 +67,13 @@ TensorRef sort_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+  batch::Leading in(SortBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::sort(in[0], dim_, descending, stable));
+}
+
 void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -79,6 +88,8 @@ std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descend
   return kernels::sort(SortBackward::schema_v1, input, dim, descending, stable);
 }
 std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sort_batched(input, dim, descending, stable);
   std::array<Storage, 2> results = sort(input->storage(), dim, descending, stable);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -93,7 +104,7 @@ std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool des
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sort_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { sort_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec SortBackward::apply(std::span<Storage> grad_outputs) {
@@ -129,6 +140,14 @@ TensorRef topk_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
+    bool sorted) {
+  batch::Leading in(TopkBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::topk(in[0], k, dim_, largest, sorted));
+}
+
 void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -143,6 +162,8 @@ std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::int64_t d
   return kernels::topk(TopkBackward::schema_v1, input, k, dim, largest, sorted);
 }
 std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return topk_batched(input, k, dim, largest, sorted);
   std::array<Storage, 2> results = topk(input->storage(), k, dim, largest, sorted);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -157,7 +178,7 @@ std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64
     back.save(0, indices);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    topk_set_tangent(values, indices, input, dim);
+    wiring::each_level({&input}, {}, [&] { topk_set_tangent(values, indices, input, dim); });
   return {values, indices};
 }
 GradVec TopkBackward::apply(std::span<Storage> grad_outputs) {
@@ -176,6 +197,55 @@ GraphGradVec TopkBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
     grads[0] = fit(topk_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
         input_dtype(0));
   return grads;
+}
+
+// unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+
+namespace {
+constexpr OpSchema kUniqueConsecutiveFlatSchema{"unique_consecutive_flat",
+    "unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
+    true};
+
+std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
+  return batch::loop({kUniqueConsecutiveFlatSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::unique_consecutive_flat(samples[0]); });
+}
+}  // namespace
+
+std::array<Storage, 3> unique_consecutive_flat(const Storage& input) {
+  return kernels::unique_consecutive(kUniqueConsecutiveFlatSchema, input);
+}
+std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return unique_consecutive_flat_batched(input);
+  std::array<Storage, 3> results = unique_consecutive_flat(input->storage());
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef inverse = wiring::wrap(std::move(results[1]));
+  TensorRef counts = wiring::wrap(std::move(results[2]));
+  return {values, inverse, counts};
+}
+
+// unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+
+namespace {
+constexpr OpSchema kUniqueFlatSchema{"unique_flat",
+    "unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
+
+std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
+  return batch::loop({kUniqueFlatSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::unique_flat(samples[0]); });
+}
+}  // namespace
+
+std::array<Storage, 3> unique_flat(const Storage& input) { return kernels::unique(kUniqueFlatSchema, input); }
+std::array<TensorRef, 3> unique_flat(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return unique_flat_batched(input);
+  std::array<Storage, 3> results = unique_flat(input->storage());
+  TensorRef values = wiring::wrap(std::move(results[0]));
+  TensorRef inverse = wiring::wrap(std::move(results[1]));
+  TensorRef counts = wiring::wrap(std::move(results[2]));
+  return {values, inverse, counts};
 }
 
 }  // namespace ops

@@ -62,4 +62,12 @@ TP_API std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::in
 TP_API std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
     bool sorted);
 
+// unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique_consecutive_flat(const Storage& input);
+TP_API std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input);
+
+// unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique_flat(const Storage& input);
+TP_API std::array<TensorRef, 3> unique_flat(const TensorRef& input);
+
 }  // namespace tp::ops

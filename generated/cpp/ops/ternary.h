@@ -144,6 +144,7 @@ TP_API TensorRef clamp_between(const TensorRef& input, const TensorRef& min, con
 TP_API Storage lerp(const Storage& input, const Storage& end, const Storage& weight);
 TP_API TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight);
 TP_API TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& weight);
+TP_API TensorRef lerp_out(const TensorRef& input, const TensorRef& end, const TensorRef& weight, const TensorRef& out_);
 
 // masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor out
 TP_API Storage masked_fill(const Storage& input, const Storage& mask, const Storage& value);

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -18,6 +19,11 @@ enum : int {
   kAcosVjpInput,
   kAcosh,
   kAcoshVjpInput,
+  kAiryAi,
+  kAiryAiVjpInput,
+  kAiryAiPrime,
+  kAiryAiPrimeVjpInput,
+  kAngle,
   kAsin,
   kAsinVjpInput,
   kAsinh,
@@ -26,26 +32,20 @@ enum : int {
   kAtanVjpInput,
   kAtanh,
   kAtanhVjpInput,
+  kBesselJ0,
+  kBesselJ0VjpInput,
+  kBesselJ1,
+  kBesselJ1VjpInput,
+  kBesselY0,
+  kBesselY0VjpInput,
+  kBesselY1,
+  kBesselY1VjpInput,
   kCeil,
   kCelu,
   kCeluVjpInput,
   kConj,
   kCos,
   kCosVjpInput,
-  kCosh,
-  kCoshVjpInput,
-  kDeg2rad,
-  kDeg2radVjpInput,
-  kDigamma,
-  kDigammaVjpInput,
-  kElu,
-  kEluVjpInput,
-  kEntr,
-  kEntrVjpInput,
-  kErf,
-  kErfVjpInput,
-  kErfc,
-  kErfcVjpInput,
 };
 }  // namespace
 
@@ -54,28 +54,26 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage angle_backward(const Storage& grad, const Storage& input);
+TensorRef angle_backward(const TensorRef& grad, const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage log(const Storage& input);
-TensorRef log(const TensorRef& input);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage polygamma(std::int64_t n, const Storage& input);
-TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage sin(const Storage& input);
 TensorRef sin(const TensorRef& input);
-Storage sinh(const Storage& input);
-TensorRef sinh(const TensorRef& input);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -84,6 +82,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // abs(Tensor input) -> Tensor out
 //   out = abs(input)
@@ -98,6 +98,17 @@ TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
 
+TensorRef abs_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::abs(in[0]));
+}
+
+TensorRef abs__batched(const TensorRef& input) {
+  const batch::InPlace in(AbsBackward::schema_v1, {&input});
+  ops::abs_(in[0]);
+  return input;
+}
+
 void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -108,6 +119,8 @@ void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage abs(const Storage& input) { return kernels::elementwise(kAbsSpec, loops[kAbs], {&input}); }
 TensorRef abs(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs_batched(input);
   TensorRef out = wiring::wrap(abs(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AbsBackward>();
@@ -118,15 +131,17 @@ TensorRef abs(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    abs_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { abs_set_tangent(out, input); });
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(abs(input));
+    dual = abs(input);
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
@@ -137,10 +152,12 @@ TensorRef abs_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAbsSpec, loops[kAbs], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AbsBackward::schema_v1, out_, abs(input));
   wiring::check_out(AbsBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AbsBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -188,6 +205,17 @@ TensorRef acos_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), t);
 }
 
+TensorRef acos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acos(in[0]));
+}
+
+TensorRef acos__batched(const TensorRef& input) {
+  const batch::InPlace in(AcosBackward::schema_v1, {&input});
+  ops::acos_(in[0]);
+  return input;
+}
+
 void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -198,6 +226,8 @@ void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acos(const Storage& input) { return kernels::elementwise(kAcosSpec, loops[kAcos], {&input}); }
 TensorRef acos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos_batched(input);
   TensorRef out = wiring::wrap(acos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcosBackward>();
@@ -208,15 +238,17 @@ TensorRef acos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acos_set_tangent(out, input); });
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(acos(input));
+    dual = acos(input);
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
@@ -227,10 +259,12 @@ TensorRef acos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcosSpec, loops[kAcos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcosBackward::schema_v1, out_, acos(input));
   wiring::check_out(AcosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -278,6 +312,17 @@ TensorRef acosh_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))), t);
 }
 
+TensorRef acosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acosh(in[0]));
+}
+
+TensorRef acosh__batched(const TensorRef& input) {
+  const batch::InPlace in(AcoshBackward::schema_v1, {&input});
+  ops::acosh_(in[0]);
+  return input;
+}
+
 void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -288,6 +333,8 @@ void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acosh(const Storage& input) { return kernels::elementwise(kAcoshSpec, loops[kAcosh], {&input}); }
 TensorRef acosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh_batched(input);
   TensorRef out = wiring::wrap(acosh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcoshBackward>();
@@ -298,15 +345,17 @@ TensorRef acosh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    acosh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { acosh_set_tangent(out, input); });
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(acosh(input));
+    dual = acosh(input);
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
@@ -317,10 +366,12 @@ TensorRef acosh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAcoshSpec, loops[kAcosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcoshBackward::schema_v1, out_, acosh(input));
   wiring::check_out(AcoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcoshBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -349,6 +400,213 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// airy_ai(Tensor input) -> Tensor out
+//   out = airy_ai(input)
+//   d input = airy_ai_prime(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiSpec{&AiryAiBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
+
+TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(airy_ai_prime(input), g); }
+
+TensorRef airy_ai_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(airy_ai_prime(input), t);
+}
+
+TensorRef airy_ai_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai(in[0]));
+}
+
+void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai(const Storage& input) { return kernels::elementwise(kAiryAiSpec, loops[kAiryAi], {&input}); }
+TensorRef airy_ai(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_batched(input);
+  TensorRef out = wiring::wrap(airy_ai(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiBackward>();
+    AiryAiBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// airy_ai_prime(Tensor input) -> Tensor out
+//   out = airy_ai_prime(input)
+//   d input = input * airy_ai(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAiryAiPrimeSpec{&AiryAiPrimeBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kAiryAiPrimeVjpInputSpec{&AiryAiPrimeBackward::schema_v1, 2};
+
+TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(input, airy_ai(input)), g);
+}
+
+TensorRef airy_ai_prime_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(input, airy_ai(input)), t);
+}
+
+TensorRef airy_ai_prime_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::airy_ai_prime(in[0]));
+}
+
+void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), airy_ai_prime_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage airy_ai_prime(const Storage& input) {
+  return kernels::elementwise(kAiryAiPrimeSpec, loops[kAiryAiPrime], {&input});
+}
+TensorRef airy_ai_prime(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return airy_ai_prime_batched(input);
+  TensorRef out = wiring::wrap(airy_ai_prime(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AiryAiPrimeBackward>();
+    AiryAiPrimeBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { airy_ai_prime_set_tangent(out, input); });
+  return out;
+}
+GradVec AiryAiPrimeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// angle(Tensor input) -> Tensor out
+//   out = angle(input)
+//   vjp input = where(is_complex(dtype(input)), angle_backward(g, input), zeros_like(g))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kAngleSpec{&AngleBackward::schema_v1, 1, 0, Promote::Float, OutKind::Real};
+
+template <class V>
+V angle_vjp_input(const V& g, const V& input) {
+  return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
+}
+
+TensorRef angle_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::angle(in[0]));
+}
+
+void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(angle_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
+TensorRef angle(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return angle_batched(input);
+  TensorRef out = wiring::wrap(angle(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<AngleBackward>();
+    AngleBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { angle_set_tangent(out, input); });
+  return out;
+}
+TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AngleBackward::schema_v1, out_, angle(input));
+  wiring::check_out(AngleBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(AngleBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kAngleSpec, loops[kAngle], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(AngleBackward::schema_v1, out_, angle(input->storage()));
+  }
+  return out_;
+}
+GradVec AngleBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // asin(Tensor input) -> Tensor out
 //   out = asin(input)
 //   d input = rsqrt((1 - input) * (1 + input))
@@ -368,6 +626,17 @@ TensorRef asin_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef asin_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asin(in[0]));
+}
+
+TensorRef asin__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinBackward::schema_v1, {&input});
+  ops::asin_(in[0]);
+  return input;
+}
+
 void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -378,6 +647,8 @@ void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asin(const Storage& input) { return kernels::elementwise(kAsinSpec, loops[kAsin], {&input}); }
 TensorRef asin(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin_batched(input);
   TensorRef out = wiring::wrap(asin(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinBackward>();
@@ -388,15 +659,17 @@ TensorRef asin(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asin_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asin_set_tangent(out, input); });
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(asin(input));
+    dual = asin(input);
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
@@ -407,10 +680,12 @@ TensorRef asin_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinSpec, loops[kAsin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinBackward::schema_v1, out_, asin(input));
   wiring::check_out(AsinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -456,6 +731,17 @@ TensorRef asinh_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1))), t);
 }
 
+TensorRef asinh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asinh(in[0]));
+}
+
+TensorRef asinh__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinhBackward::schema_v1, {&input});
+  ops::asinh_(in[0]);
+  return input;
+}
+
 void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -466,6 +752,8 @@ void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asinh(const Storage& input) { return kernels::elementwise(kAsinhSpec, loops[kAsinh], {&input}); }
 TensorRef asinh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh_batched(input);
   TensorRef out = wiring::wrap(asinh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinhBackward>();
@@ -476,15 +764,17 @@ TensorRef asinh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    asinh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { asinh_set_tangent(out, input); });
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(asinh(input));
+    dual = asinh(input);
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
@@ -495,10 +785,12 @@ TensorRef asinh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAsinhSpec, loops[kAsinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinhBackward::schema_v1, out_, asinh(input));
   wiring::check_out(AsinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -546,6 +838,17 @@ TensorRef atan_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input), Scalar(1))), t);
 }
 
+TensorRef atan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atan(in[0]));
+}
+
+TensorRef atan__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanBackward::schema_v1, {&input});
+  ops::atan_(in[0]);
+  return input;
+}
+
 void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -556,6 +859,8 @@ void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atan(const Storage& input) { return kernels::elementwise(kAtanSpec, loops[kAtan], {&input}); }
 TensorRef atan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan_batched(input);
   TensorRef out = wiring::wrap(atan(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanBackward>();
@@ -566,15 +871,17 @@ TensorRef atan(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atan_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atan_set_tangent(out, input); });
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(atan(input));
+    dual = atan(input);
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
@@ -585,10 +892,12 @@ TensorRef atan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanSpec, loops[kAtan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanBackward::schema_v1, out_, atan(input));
   wiring::check_out(AtanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -637,6 +946,17 @@ TensorRef atanh_tangent_input(const TensorRef& input, const TensorRef& t) {
       input, Scalar(1)), add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef atanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atanh(in[0]));
+}
+
+TensorRef atanh__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanhBackward::schema_v1, {&input});
+  ops::atanh_(in[0]);
+  return input;
+}
+
 void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -647,6 +967,8 @@ void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atanh(const Storage& input) { return kernels::elementwise(kAtanhSpec, loops[kAtanh], {&input}); }
 TensorRef atanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh_batched(input);
   TensorRef out = wiring::wrap(atanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanhBackward>();
@@ -657,15 +979,17 @@ TensorRef atanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    atanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { atanh_set_tangent(out, input); });
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(atanh(input));
+    dual = atanh(input);
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
@@ -676,10 +1000,12 @@ TensorRef atanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kAtanhSpec, loops[kAtanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanhBackward::schema_v1, out_, atanh(input));
   wiring::check_out(AtanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -708,6 +1034,274 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// bessel_j0(Tensor input) -> Tensor out
+//   out = bessel_j0(input)
+//   d input = -bessel_j1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ0Spec{&BesselJ0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ0VjpInputSpec{&BesselJ0Backward::schema_v1, 2};
+
+TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_j1(input)), g);
+}
+
+TensorRef bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_j1(input)), t);
+}
+
+TensorRef bessel_j0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j0(in[0]));
+}
+
+void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j0(const Storage& input) { return kernels::elementwise(kBesselJ0Spec, loops[kBesselJ0], {&input}); }
+TensorRef bessel_j0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j0_batched(input);
+  TensorRef out = wiring::wrap(bessel_j0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ0Backward>();
+    BesselJ0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_j1(Tensor input) -> Tensor out
+//   out = bessel_j1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (input**2 * (0.013020833333333334 - 0.0003797743055555556 * input**2) - 0.1875), bessel_j0(input) - bessel_j1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselJ1Spec{&BesselJ1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselJ1VjpInputSpec{&BesselJ1Backward::schema_v1, 2};
+
+TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), g);
+}
+
+TensorRef bessel_j1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
+      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
+      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
+      Scalar(1))), t);
+}
+
+TensorRef bessel_j1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_j1(in[0]));
+}
+
+void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_j1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_j1(const Storage& input) { return kernels::elementwise(kBesselJ1Spec, loops[kBesselJ1], {&input}); }
+TensorRef bessel_j1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_j1_batched(input);
+  TensorRef out = wiring::wrap(bessel_j1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselJ1Backward>();
+    BesselJ1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_j1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselJ1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselJ1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_j1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y0(Tensor input) -> Tensor out
+//   out = bessel_y0(input)
+//   d input = -bessel_y1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY0Spec{&BesselY0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY0VjpInputSpec{&BesselY0Backward::schema_v1, 2};
+
+TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(bessel_y1(input)), g);
+}
+
+TensorRef bessel_y0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(bessel_y1(input)), t);
+}
+
+TensorRef bessel_y0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y0(in[0]));
+}
+
+void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y0(const Storage& input) { return kernels::elementwise(kBesselY0Spec, loops[kBesselY0], {&input}); }
+TensorRef bessel_y0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y0_batched(input);
+  TensorRef out = wiring::wrap(bessel_y0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY0Backward>();
+    BesselY0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y0_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// bessel_y1(Tensor input) -> Tensor out
+//   out = bessel_y1(input)
+//   d input = bessel_y0(input) - bessel_y1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kBesselY1Spec{&BesselY1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kBesselY1VjpInputSpec{&BesselY1Backward::schema_v1, 2};
+
+TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
+}
+
+TensorRef bessel_y1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), t);
+}
+
+TensorRef bessel_y1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bessel_y1(in[0]));
+}
+
+void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), bessel_y1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage bessel_y1(const Storage& input) { return kernels::elementwise(kBesselY1Spec, loops[kBesselY1], {&input}); }
+TensorRef bessel_y1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bessel_y1_batched(input);
+  TensorRef out = wiring::wrap(bessel_y1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<BesselY1Backward>();
+    BesselY1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { bessel_y1_set_tangent(out, input); });
+  return out;
+}
+GradVec BesselY1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(bessel_y1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // ceil(Tensor input) -> Tensor out
 //   out = ceil(input)
 //   d input = 0
@@ -715,6 +1309,17 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 namespace {
 constexpr ElementwiseSpec kCeilSpec{&CeilBackward::schema_v1, 1};
+
+TensorRef ceil_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ceil(in[0]));
+}
+
+TensorRef ceil__batched(const TensorRef& input) {
+  const batch::InPlace in(CeilBackward::schema_v1, {&input});
+  ops::ceil_(in[0]);
+  return input;
+}
 
 void ceil_set_tangent(const TensorRef& out) {
   TensorRef sum;
@@ -724,6 +1329,8 @@ void ceil_set_tangent(const TensorRef& out) {
 
 Storage ceil(const Storage& input) { return kernels::elementwise(kCeilSpec, loops[kCeil], {&input}); }
 TensorRef ceil(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil_batched(input);
   TensorRef out = wiring::wrap(ceil(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CeilBackward>();
@@ -733,15 +1340,17 @@ TensorRef ceil(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ceil_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { ceil_set_tangent(out); });
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(ceil(input));
+    dual = ceil(input);
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -751,10 +1360,12 @@ TensorRef ceil_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCeilSpec, loops[kCeil], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CeilBackward::schema_v1, out_, ceil(input));
   wiring::check_out(CeilBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CeilBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -795,6 +1406,17 @@ TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorR
       number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
 }
 
+TensorRef celu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::celu(in[0], alpha));
+}
+
+TensorRef celu__batched(const TensorRef& input, double alpha) {
+  const batch::InPlace in(CeluBackward::schema_v1, {&input});
+  ops::celu_(in[0], alpha);
+  return input;
+}
+
 void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -808,6 +1430,8 @@ Storage celu(const Storage& input, double alpha) {
   return kernels::elementwise(kCeluSpec, loops[kCelu], {&input}, {alpha});
 }
 TensorRef celu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return celu_batched(input, alpha);
   TensorRef out = wiring::wrap(celu(input->storage(), alpha));
   if (wiring::records(input)) {
     auto node = make_node<CeluBackward>();
@@ -819,8 +1443,30 @@ TensorRef celu(const TensorRef& input, double alpha) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    celu_set_tangent(out, input, alpha);
+    wiring::each_level({&input}, {}, [&] { celu_set_tangent(out, input, alpha); });
   return out;
+}
+TensorRef celu_(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return celu__batched(input, alpha);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = celu(input, alpha);
+  Ref<CeluBackward> node;
+  if (record) {
+    node = make_node<CeluBackward>();
+    CeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCeluSpec, loops[kCelu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -851,6 +1497,11 @@ constexpr ElementwiseSpec kConjSpec{&ConjBackward::schema_v1, 1};
 template <class V>
 V conj_vjp_input(const V& g) { return conj(g); }
 
+TensorRef conj_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::conj(in[0]));
+}
+
 void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(conj(wiring::tangent(input)), out));
 }
@@ -858,6 +1509,8 @@ void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage conj(const Storage& input) { return kernels::elementwise(kConjSpec, loops[kConj], {&input}); }
 TensorRef conj(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return conj_batched(input);
   TensorRef out = wiring::wrap(conj(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ConjBackward>();
@@ -867,7 +1520,7 @@ TensorRef conj(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    conj_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { conj_set_tangent(out, input); });
   return out;
 }
 GradVec ConjBackward::apply(std::span<Storage> grad_outputs) {
@@ -900,6 +1553,17 @@ TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef cos_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(sin(input)), t); }
 
+TensorRef cos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cos(in[0]));
+}
+
+TensorRef cos__batched(const TensorRef& input) {
+  const batch::InPlace in(CosBackward::schema_v1, {&input});
+  ops::cos_(in[0]);
+  return input;
+}
+
 void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -910,6 +1574,8 @@ void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cos(const Storage& input) { return kernels::elementwise(kCosSpec, loops[kCos], {&input}); }
 TensorRef cos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos_batched(input);
   TensorRef out = wiring::wrap(cos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CosBackward>();
@@ -920,15 +1586,17 @@ TensorRef cos(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cos_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { cos_set_tangent(out, input); });
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(cos(input));
+    dual = cos(input);
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
@@ -939,10 +1607,12 @@ TensorRef cos_(const TensorRef& input) {
   }
   kernels::elementwise_into(kCosSpec, loops[kCos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CosBackward::schema_v1, out_, cos(input));
   wiring::check_out(CosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -968,558 +1638,6 @@ GraphGradVec CosBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(cos_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// cosh(Tensor input) -> Tensor out
-//   out = cosh(input)
-//   d input = sinh(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
-
-TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
-
-TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
-
-void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), cosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
-TensorRef cosh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(cosh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<CoshBackward>();
-    CoshBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    cosh_set_tangent(out, input);
-  return out;
-}
-TensorRef cosh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(CoshBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(cosh(input));
-  Ref<CoshBackward> node;
-  if (record) {
-    node = make_node<CoshBackward>();
-    CoshBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(CoshBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(CoshBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kCoshSpec, loops[kCosh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(CoshBackward::schema_v1, out_, cosh(input->storage()));
-  }
-  return out_;
-}
-GradVec CoshBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// deg2rad(Tensor input) -> Tensor out
-//   out = input * 0.017453292519943295
-//   d input = 0.017453292519943295
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
-
-TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
-
-TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
-
-void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
-TensorRef deg2rad(const TensorRef& input) {
-  TensorRef out = wiring::wrap(deg2rad(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Deg2radBackward>();
-    Deg2radBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    deg2rad_set_tangent(out, input);
-  return out;
-}
-TensorRef deg2rad_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(deg2rad(input));
-  Ref<Deg2radBackward> node;
-  if (record) {
-    node = make_node<Deg2radBackward>();
-    Deg2radBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Deg2radBackward::schema_v1, out_, deg2rad(input->storage()));
-  }
-  return out_;
-}
-GradVec Deg2radBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// digamma(Tensor input) -> Tensor out
-//   out = digamma(input)
-//   d input = polygamma(1, input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
-
-TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(polygamma(std::int64_t(1), input), g);
-}
-
-TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(polygamma(std::int64_t(1), input), t);
-}
-
-void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
-TensorRef digamma(const TensorRef& input) {
-  TensorRef out = wiring::wrap(digamma(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<DigammaBackward>();
-    DigammaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    digamma_set_tangent(out, input);
-  return out;
-}
-TensorRef digamma_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(DigammaBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(digamma(input));
-  Ref<DigammaBackward> node;
-  if (record) {
-    node = make_node<DigammaBackward>();
-    DigammaBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kDigammaSpec, loops[kDigamma], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(DigammaBackward::schema_v1, out_, digamma(input->storage()));
-  }
-  return out_;
-}
-GradVec DigammaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// elu(Tensor input, float alpha=1.0) -> Tensor out
-//   out = where(input > 0, input, alpha * expm1(input))
-//   d input = where(input > 0, 1, exp(input) * alpha)
-//   saves: input, alpha
-
-namespace {
-constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
-
-TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
-}
-
-TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
-}
-
-void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), elu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage elu(const Storage& input, double alpha) {
-  check_dtype(EluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
-}
-TensorRef elu(const TensorRef& input, double alpha) {
-  TensorRef out = wiring::wrap(elu(input->storage(), alpha));
-  if (wiring::records(input)) {
-    auto node = make_node<EluBackward>();
-    EluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.alpha_ = alpha;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    elu_set_tangent(out, input, alpha);
-  return out;
-}
-GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &saved(0)}, {alpha_}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// entr(Tensor input) -> Tensor out
-//   out = entr(input)
-//   d input = -log(input) - 1
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
-
-TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
-}
-
-TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
-TensorRef entr(const TensorRef& input) {
-  TensorRef out = wiring::wrap(entr(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<EntrBackward>();
-    EntrBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    entr_set_tangent(out, input);
-  return out;
-}
-GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// erf(Tensor input) -> Tensor out
-//   out = erf(input)
-//   d input = 1.1283791670955126 * exp(-input**2)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
-
-TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
-}
-
-TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
-TensorRef erf(const TensorRef& input) {
-  TensorRef out = wiring::wrap(erf(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ErfBackward>();
-    ErfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erf_set_tangent(out, input);
-  return out;
-}
-TensorRef erf_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ErfBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erf(input));
-  Ref<ErfBackward> node;
-  if (record) {
-    node = make_node<ErfBackward>();
-    ErfBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(ErfBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(ErfBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kErfSpec, loops[kErf], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(ErfBackward::schema_v1, out_, erf(input->storage()));
-  }
-  return out_;
-}
-GradVec ErfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec ErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// erfc(Tensor input) -> Tensor out
-//   out = erfc(input)
-//   d input = -1.1283791670955126 * exp(-input**2)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
-
-TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
-}
-
-TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfc_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
-TensorRef erfc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(erfc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ErfcBackward>();
-    ErfcBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfc_set_tangent(out, input);
-  return out;
-}
-TensorRef erfc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ErfcBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erfc(input));
-  Ref<ErfcBackward> node;
-  if (record) {
-    node = make_node<ErfcBackward>();
-    ErfcBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(ErfcBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kErfcSpec, loops[kErfc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(ErfcBackward::schema_v1, out_, erfc(input->storage()));
-  }
-  return out_;
-}
-GradVec ErfcBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -47,6 +47,48 @@ class TP_API AcoshBackward final : public FuncOp<AcoshBackward, 1, 1> {
   TP_NODE_DISPOSE(AcoshBackward)
 };
 
+// airy_ai(Tensor input) -> Tensor out
+class TP_API AiryAiBackward final : public FuncOp<AiryAiBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"airy_ai", "airy_ai(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AiryAiBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AiryAiBackward)
+};
+
+// airy_ai_prime(Tensor input) -> Tensor out
+class TP_API AiryAiPrimeBackward final : public FuncOp<AiryAiPrimeBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"airy_ai_prime", "airy_ai_prime(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AiryAiPrimeBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AiryAiPrimeBackward)
+};
+
+// angle(Tensor input) -> Tensor out
+class TP_API AngleBackward final : public FuncOp<AngleBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"angle", "angle(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AngleBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AngleBackward)
+};
+
 // asin(Tensor input) -> Tensor out
 class TP_API AsinBackward final : public FuncOp<AsinBackward, 1, 1> {
  public:
@@ -101,6 +143,62 @@ class TP_API AtanhBackward final : public FuncOp<AtanhBackward, 1, 1> {
 
  protected:
   TP_NODE_DISPOSE(AtanhBackward)
+};
+
+// bessel_j0(Tensor input) -> Tensor out
+class TP_API BesselJ0Backward final : public FuncOp<BesselJ0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_j0", "bessel_j0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselJ0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselJ0Backward)
+};
+
+// bessel_j1(Tensor input) -> Tensor out
+class TP_API BesselJ1Backward final : public FuncOp<BesselJ1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_j1", "bessel_j1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselJ1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselJ1Backward)
+};
+
+// bessel_y0(Tensor input) -> Tensor out
+class TP_API BesselY0Backward final : public FuncOp<BesselY0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_y0", "bessel_y0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselY0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselY0Backward)
+};
+
+// bessel_y1(Tensor input) -> Tensor out
+class TP_API BesselY1Backward final : public FuncOp<BesselY1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"bessel_y1", "bessel_y1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BesselY1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BesselY1Backward)
 };
 
 // ceil(Tensor input) -> Tensor out
@@ -161,106 +259,6 @@ class TP_API CosBackward final : public FuncOp<CosBackward, 1, 1> {
   TP_NODE_DISPOSE(CosBackward)
 };
 
-// cosh(Tensor input) -> Tensor out
-class TP_API CoshBackward final : public FuncOp<CoshBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"cosh", "cosh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "CoshBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(CoshBackward)
-};
-
-// deg2rad(Tensor input) -> Tensor out
-class TP_API Deg2radBackward final : public FuncOp<Deg2radBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"deg2rad", "deg2rad(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Deg2radBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Deg2radBackward)
-};
-
-// digamma(Tensor input) -> Tensor out
-class TP_API DigammaBackward final : public FuncOp<DigammaBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"digamma", "digamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "DigammaBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(DigammaBackward)
-};
-
-// elu(Tensor input, float alpha=1.0) -> Tensor out
-class TP_API EluBackward final : public FuncOp<EluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "EluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double alpha_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(EluBackward)
-};
-
-// entr(Tensor input) -> Tensor out
-class TP_API EntrBackward final : public FuncOp<EntrBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"entr", "entr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "EntrBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(EntrBackward)
-};
-
-// erf(Tensor input) -> Tensor out
-class TP_API ErfBackward final : public FuncOp<ErfBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"erf", "erf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ErfBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ErfBackward)
-};
-
-// erfc(Tensor input) -> Tensor out
-class TP_API ErfcBackward final : public FuncOp<ErfcBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"erfc", "erfc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ErfcBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ErfcBackward)
-};
-
 // abs(Tensor input) -> Tensor out
 TP_API Storage abs(const Storage& input);
 TP_API TensorRef abs(const TensorRef& input);
@@ -278,6 +276,19 @@ TP_API Storage acosh(const Storage& input);
 TP_API TensorRef acosh(const TensorRef& input);
 TP_API TensorRef acosh_(const TensorRef& input);
 TP_API TensorRef acosh_out(const TensorRef& input, const TensorRef& out_);
+
+// airy_ai(Tensor input) -> Tensor out
+TP_API Storage airy_ai(const Storage& input);
+TP_API TensorRef airy_ai(const TensorRef& input);
+
+// airy_ai_prime(Tensor input) -> Tensor out
+TP_API Storage airy_ai_prime(const Storage& input);
+TP_API TensorRef airy_ai_prime(const TensorRef& input);
+
+// angle(Tensor input) -> Tensor out
+TP_API Storage angle(const Storage& input);
+TP_API TensorRef angle(const TensorRef& input);
+TP_API TensorRef angle_out(const TensorRef& input, const TensorRef& out_);
 
 // asin(Tensor input) -> Tensor out
 TP_API Storage asin(const Storage& input);
@@ -303,6 +314,22 @@ TP_API TensorRef atanh(const TensorRef& input);
 TP_API TensorRef atanh_(const TensorRef& input);
 TP_API TensorRef atanh_out(const TensorRef& input, const TensorRef& out_);
 
+// bessel_j0(Tensor input) -> Tensor out
+TP_API Storage bessel_j0(const Storage& input);
+TP_API TensorRef bessel_j0(const TensorRef& input);
+
+// bessel_j1(Tensor input) -> Tensor out
+TP_API Storage bessel_j1(const Storage& input);
+TP_API TensorRef bessel_j1(const TensorRef& input);
+
+// bessel_y0(Tensor input) -> Tensor out
+TP_API Storage bessel_y0(const Storage& input);
+TP_API TensorRef bessel_y0(const TensorRef& input);
+
+// bessel_y1(Tensor input) -> Tensor out
+TP_API Storage bessel_y1(const Storage& input);
+TP_API TensorRef bessel_y1(const TensorRef& input);
+
 // ceil(Tensor input) -> Tensor out
 TP_API Storage ceil(const Storage& input);
 TP_API TensorRef ceil(const TensorRef& input);
@@ -312,6 +339,7 @@ TP_API TensorRef ceil_out(const TensorRef& input, const TensorRef& out_);
 // celu(Tensor input, float alpha=1.0) -> Tensor out
 TP_API Storage celu(const Storage& input, double alpha);
 TP_API TensorRef celu(const TensorRef& input, double alpha);
+TP_API TensorRef celu_(const TensorRef& input, double alpha);
 
 // conj(Tensor input) -> Tensor out
 TP_API Storage conj(const Storage& input);
@@ -322,43 +350,5 @@ TP_API Storage cos(const Storage& input);
 TP_API TensorRef cos(const TensorRef& input);
 TP_API TensorRef cos_(const TensorRef& input);
 TP_API TensorRef cos_out(const TensorRef& input, const TensorRef& out_);
-
-// cosh(Tensor input) -> Tensor out
-TP_API Storage cosh(const Storage& input);
-TP_API TensorRef cosh(const TensorRef& input);
-TP_API TensorRef cosh_(const TensorRef& input);
-TP_API TensorRef cosh_out(const TensorRef& input, const TensorRef& out_);
-
-// deg2rad(Tensor input) -> Tensor out
-TP_API Storage deg2rad(const Storage& input);
-TP_API TensorRef deg2rad(const TensorRef& input);
-TP_API TensorRef deg2rad_(const TensorRef& input);
-TP_API TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_);
-
-// digamma(Tensor input) -> Tensor out
-TP_API Storage digamma(const Storage& input);
-TP_API TensorRef digamma(const TensorRef& input);
-TP_API TensorRef digamma_(const TensorRef& input);
-TP_API TensorRef digamma_out(const TensorRef& input, const TensorRef& out_);
-
-// elu(Tensor input, float alpha=1.0) -> Tensor out
-TP_API Storage elu(const Storage& input, double alpha);
-TP_API TensorRef elu(const TensorRef& input, double alpha);
-
-// entr(Tensor input) -> Tensor out
-TP_API Storage entr(const Storage& input);
-TP_API TensorRef entr(const TensorRef& input);
-
-// erf(Tensor input) -> Tensor out
-TP_API Storage erf(const Storage& input);
-TP_API TensorRef erf(const TensorRef& input);
-TP_API TensorRef erf_(const TensorRef& input);
-TP_API TensorRef erf_out(const TensorRef& input, const TensorRef& out_);
-
-// erfc(Tensor input) -> Tensor out
-TP_API Storage erfc(const Storage& input);
-TP_API TensorRef erfc(const TensorRef& input);
-TP_API TensorRef erfc_(const TensorRef& input);
-TP_API TensorRef erfc_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -12,6 +13,22 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kCosh,
+  kCoshVjpInput,
+  kDeg2rad,
+  kDeg2radVjpInput,
+  kDigamma,
+  kDigammaVjpInput,
+  kElu,
+  kEluVjpInput,
+  kEntr,
+  kEntrVjpInput,
+  kErf,
+  kErfVjpInput,
+  kErfc,
+  kErfcVjpInput,
+  kErfcx,
+  kErfcxVjpInput,
   kErfinv,
   kErfinvVjpInput,
   kExp,
@@ -30,58 +47,34 @@ enum : int {
   kHardshrinkVjpInput,
   kHardsigmoid,
   kHardsigmoidVjpInput,
-  kHardswish,
-  kHardswishVjpInput,
-  kHardtanh,
-  kHardtanhVjpInput,
-  kI0,
-  kI0VjpInput,
-  kI0e,
-  kI0eVjpInput,
-  kI1,
-  kI1VjpInput,
-  kI1e,
-  kI1eVjpInput,
-  kLeakyRelu,
-  kLeakyReluVjpInput,
-  kLgamma,
-  kLgammaVjpInput,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage clamp(const Storage& input, const Storage& min, const Storage& max);
-TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
-Storage digamma(const Storage& input);
-TensorRef digamma(const TensorRef& input);
-Storage div(const Storage& input, const Storage& other);
-TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage erfc(const Storage& input);
-TensorRef erfc(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage log(const Storage& input);
+TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
-Storage lt(const Storage& input, const Storage& other);
-TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
+Storage polygamma(std::int64_t n, const Storage& input);
+TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
+Storage sinh(const Storage& input);
+TensorRef sinh(const TensorRef& input);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -92,6 +85,752 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// cosh(Tensor input) -> Tensor out
+//   out = cosh(input)
+//   d input = sinh(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
+
+TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
+
+TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
+
+TensorRef cosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cosh(in[0]));
+}
+
+TensorRef cosh__batched(const TensorRef& input) {
+  const batch::InPlace in(CoshBackward::schema_v1, {&input});
+  ops::cosh_(in[0]);
+  return input;
+}
+
+void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), cosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
+TensorRef cosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh_batched(input);
+  TensorRef out = wiring::wrap(cosh(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<CoshBackward>();
+    CoshBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cosh_set_tangent(out, input); });
+  return out;
+}
+TensorRef cosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CoshBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = cosh(input);
+  Ref<CoshBackward> node;
+  if (record) {
+    node = make_node<CoshBackward>();
+    CoshBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
+  wiring::check_out(CoshBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(CoshBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kCoshSpec, loops[kCosh], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(CoshBackward::schema_v1, out_, cosh(input->storage()));
+  }
+  return out_;
+}
+GradVec CoshBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// deg2rad(Tensor input) -> Tensor out
+//   out = input * 0.017453292519943295
+//   d input = 0.017453292519943295
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
+
+TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
+
+TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
+
+TensorRef deg2rad_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::deg2rad(in[0]));
+}
+
+TensorRef deg2rad__batched(const TensorRef& input) {
+  const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
+  ops::deg2rad_(in[0]);
+  return input;
+}
+
+void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
+TensorRef deg2rad(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad_batched(input);
+  TensorRef out = wiring::wrap(deg2rad(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { deg2rad_set_tangent(out, input); });
+  return out;
+}
+TensorRef deg2rad_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = deg2rad(input);
+  Ref<Deg2radBackward> node;
+  if (record) {
+    node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
+  wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Deg2radBackward::schema_v1, out_, deg2rad(input->storage()));
+  }
+  return out_;
+}
+GradVec Deg2radBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// digamma(Tensor input) -> Tensor out
+//   out = digamma(input)
+//   d input = polygamma(1, input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
+
+TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(polygamma(std::int64_t(1), input), g);
+}
+
+TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(polygamma(std::int64_t(1), input), t);
+}
+
+TensorRef digamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::digamma(in[0]));
+}
+
+TensorRef digamma__batched(const TensorRef& input) {
+  const batch::InPlace in(DigammaBackward::schema_v1, {&input});
+  ops::digamma_(in[0]);
+  return input;
+}
+
+void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
+TensorRef digamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma_batched(input);
+  TensorRef out = wiring::wrap(digamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { digamma_set_tangent(out, input); });
+  return out;
+}
+TensorRef digamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(DigammaBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = digamma(input);
+  Ref<DigammaBackward> node;
+  if (record) {
+    node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
+  wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDigammaSpec, loops[kDigamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(DigammaBackward::schema_v1, out_, digamma(input->storage()));
+  }
+  return out_;
+}
+GradVec DigammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// elu(Tensor input, float alpha=1.0) -> Tensor out
+//   out = where(input > 0, input, alpha * expm1(input))
+//   d input = where(input > 0, 1, exp(input) * alpha)
+//   saves: input, alpha
+
+namespace {
+constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
+
+TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
+}
+
+TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
+}
+
+TensorRef elu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::elu(in[0], alpha));
+}
+
+TensorRef elu__batched(const TensorRef& input, double alpha) {
+  const batch::InPlace in(EluBackward::schema_v1, {&input});
+  ops::elu_(in[0], alpha);
+  return input;
+}
+
+void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), elu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage elu(const Storage& input, double alpha) {
+  check_dtype(EluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
+}
+TensorRef elu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu_batched(input, alpha);
+  TensorRef out = wiring::wrap(elu(input->storage(), alpha));
+  if (wiring::records(input)) {
+    auto node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { elu_set_tangent(out, input, alpha); });
+  return out;
+}
+TensorRef elu_(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu__batched(input, alpha);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(EluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = elu(input, alpha);
+  Ref<EluBackward> node;
+  if (record) {
+    node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &saved(0)}, {alpha_}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// entr(Tensor input) -> Tensor out
+//   out = entr(input)
+//   d input = -log(input) - 1
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
+
+TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+}
+
+TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+TensorRef entr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::entr(in[0]));
+}
+
+void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
+TensorRef entr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return entr_batched(input);
+  TensorRef out = wiring::wrap(entr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<EntrBackward>();
+    EntrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { entr_set_tangent(out, input); });
+  return out;
+}
+GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erf(Tensor input) -> Tensor out
+//   out = erf(input)
+//   d input = 1.1283791670955126 * exp(-input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
+
+TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
+}
+
+TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
+}
+
+TensorRef erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erf(in[0]));
+}
+
+TensorRef erf__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfBackward::schema_v1, {&input});
+  ops::erf_(in[0]);
+  return input;
+}
+
+void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
+TensorRef erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf_batched(input);
+  TensorRef out = wiring::wrap(erf(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfBackward>();
+    ErfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erf_set_tangent(out, input); });
+  return out;
+}
+TensorRef erf_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = erf(input);
+  Ref<ErfBackward> node;
+  if (record) {
+    node = make_node<ErfBackward>();
+    ErfBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
+  wiring::check_out(ErfBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfSpec, loops[kErf], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfBackward::schema_v1, out_, erf(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfc(Tensor input) -> Tensor out
+//   out = erfc(input)
+//   d input = -1.1283791670955126 * exp(-input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
+
+TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
+}
+
+TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
+}
+
+TensorRef erfc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfc(in[0]));
+}
+
+TensorRef erfc__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfcBackward::schema_v1, {&input});
+  ops::erfc_(in[0]);
+  return input;
+}
+
+void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
+TensorRef erfc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc_batched(input);
+  TensorRef out = wiring::wrap(erfc(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcBackward>();
+    ErfcBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfc_set_tangent(out, input); });
+  return out;
+}
+TensorRef erfc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfcBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = erfc(input);
+  Ref<ErfcBackward> node;
+  if (record) {
+    node = make_node<ErfcBackward>();
+    ErfcBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
+  wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfcBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfcSpec, loops[kErfc], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfcBackward::schema_v1, out_, erfc(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfcBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfcx(Tensor input) -> Tensor out
+//   out = erfcx(input)
+//   d input = 2 * input * erfcx(input) - 1.1283791670955126
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
+
+TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
+}
+
+TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
+}
+
+TensorRef erfcx_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfcx(in[0]));
+}
+
+void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
+TensorRef erfcx(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfcx_batched(input);
+  TensorRef out = wiring::wrap(erfcx(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcxBackward>();
+    ErfcxBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfcx_set_tangent(out, input); });
+  return out;
+}
+GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // erfinv(Tensor input) -> Tensor out
 //   out = erfinv(input)
@@ -110,6 +849,17 @@ TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
 }
 
+TensorRef erfinv_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfinv(in[0]));
+}
+
+TensorRef erfinv__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
+  ops::erfinv_(in[0]);
+  return input;
+}
+
 void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -120,6 +870,8 @@ void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
 TensorRef erfinv(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv_batched(input);
   TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfinvBackward>();
@@ -130,15 +882,17 @@ TensorRef erfinv(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    erfinv_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { erfinv_set_tangent(out, input); });
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(erfinv(input));
+    dual = erfinv(input);
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -149,10 +903,12 @@ TensorRef erfinv_(const TensorRef& input) {
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
   wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -194,6 +950,17 @@ TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return stron
 
 TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
 
+TensorRef exp_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp(in[0]));
+}
+
+TensorRef exp__batched(const TensorRef& input) {
+  const batch::InPlace in(ExpBackward::schema_v1, {&input});
+  ops::exp_(in[0]);
+  return input;
+}
+
 void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -204,6 +971,8 @@ void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
 TensorRef exp(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp_batched(input);
   TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ExpBackward>();
@@ -214,15 +983,17 @@ TensorRef exp(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp_set_tangent(out, input); });
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(exp(input));
+    dual = exp(input);
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -233,10 +1004,12 @@ TensorRef exp_(const TensorRef& input) {
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
   wiring::check_out(ExpBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ExpBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -275,11 +1048,22 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), g);
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
 TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
+}
+
+TensorRef exp2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp2(in[0]));
+}
+
+TensorRef exp2__batched(const TensorRef& input) {
+  const batch::InPlace in(Exp2Backward::schema_v1, {&input});
+  ops::exp2_(in[0]);
+  return input;
 }
 
 void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -292,6 +1076,8 @@ void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
 TensorRef exp2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2_batched(input);
   TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Exp2Backward>();
@@ -302,15 +1088,17 @@ TensorRef exp2(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    exp2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { exp2_set_tangent(out, input); });
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(exp2(input));
+    dual = exp2(input);
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -321,10 +1109,12 @@ TensorRef exp2_(const TensorRef& input) {
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
   wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Exp2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -363,11 +1153,22 @@ constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
 
 TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+  return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
 
 TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+TensorRef expm1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::expm1(in[0]));
+}
+
+TensorRef expm1__batched(const TensorRef& input) {
+  const batch::InPlace in(Expm1Backward::schema_v1, {&input});
+  ops::expm1_(in[0]);
+  return input;
 }
 
 void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -380,6 +1181,8 @@ void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
 TensorRef expm1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1_batched(input);
   TensorRef out = wiring::wrap(expm1(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Expm1Backward>();
@@ -390,15 +1193,17 @@ TensorRef expm1(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    expm1_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { expm1_set_tangent(out, input); });
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(expm1(input));
+    dual = expm1(input);
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -409,10 +1214,12 @@ TensorRef expm1_(const TensorRef& input) {
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
   wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -449,6 +1256,17 @@ GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
 
+TensorRef floor_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::floor(in[0]));
+}
+
+TensorRef floor__batched(const TensorRef& input) {
+  const batch::InPlace in(FloorBackward::schema_v1, {&input});
+  ops::floor_(in[0]);
+  return input;
+}
+
 void floor_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -457,6 +1275,8 @@ void floor_set_tangent(const TensorRef& out) {
 
 Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
 TensorRef floor(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor_batched(input);
   TensorRef out = wiring::wrap(floor(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<FloorBackward>();
@@ -466,15 +1286,17 @@ TensorRef floor(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    floor_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { floor_set_tangent(out); });
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(floor(input));
+    dual = floor(input);
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -484,10 +1306,12 @@ TensorRef floor_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFloorSpec, loops[kFloor], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
   wiring::check_out(FloorBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -517,6 +1341,17 @@ GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
 namespace {
 constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
 
+TensorRef frac_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::frac(in[0]));
+}
+
+TensorRef frac__batched(const TensorRef& input) {
+  const batch::InPlace in(FracBackward::schema_v1, {&input});
+  ops::frac_(in[0]);
+  return input;
+}
+
 void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -526,6 +1361,8 @@ void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
 TensorRef frac(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac_batched(input);
   TensorRef out = wiring::wrap(frac(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<FracBackward>();
@@ -535,15 +1372,17 @@ TensorRef frac(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    frac_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { frac_set_tangent(out, input); });
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(frac(input));
+    dual = frac(input);
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -553,10 +1392,12 @@ TensorRef frac_(const TensorRef& input) {
   }
   kernels::elementwise_into(kFracSpec, loops[kFrac], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
   wiring::check_out(FracBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -603,6 +1444,11 @@ TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
       exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
 }
 
+TensorRef gelu_erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_erf(in[0]));
+}
+
 void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -616,6 +1462,8 @@ Storage gelu_erf(const Storage& input) {
   return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
 }
 TensorRef gelu_erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_erf_batched(input);
   TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GeluErfBackward>();
@@ -626,7 +1474,7 @@ TensorRef gelu_erf(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_erf_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_erf_set_tangent(out, input); });
   return out;
 }
 GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
@@ -678,6 +1526,11 @@ TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input)), Scalar(1))), input), Scalar(1)), t);
 }
 
+TensorRef gelu_tanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_tanh(in[0]));
+}
+
 void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -691,6 +1544,8 @@ Storage gelu_tanh(const Storage& input) {
   return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
 }
 TensorRef gelu_tanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_tanh_batched(input);
   TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GeluTanhBackward>();
@@ -701,7 +1556,7 @@ TensorRef gelu_tanh(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    gelu_tanh_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { gelu_tanh_set_tangent(out, input); });
   return out;
 }
 GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
@@ -743,6 +1598,11 @@ TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const T
       number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardshrink(in[0], lambd));
+}
+
 void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -755,6 +1615,8 @@ Storage hardshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
 }
 TensorRef hardshrink(const TensorRef& input, double lambd) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
   if (wiring::records(input)) {
     auto node = make_node<HardshrinkBackward>();
@@ -766,7 +1628,7 @@ TensorRef hardshrink(const TensorRef& input, double lambd) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardshrink_set_tangent(out, input, lambd);
+    wiring::each_level({&input}, {}, [&] { hardshrink_set_tangent(out, input, lambd); });
   return out;
 }
 GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
@@ -808,6 +1670,17 @@ TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) 
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
 }
 
+TensorRef hardsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardsigmoid(in[0]));
+}
+
+TensorRef hardsigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
+  ops::hardsigmoid_(in[0]);
+  return input;
+}
+
 void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -821,6 +1694,8 @@ Storage hardsigmoid(const Storage& input) {
   return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
 }
 TensorRef hardsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardsigmoid_batched(input);
   TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<HardsigmoidBackward>();
@@ -831,8 +1706,29 @@ TensorRef hardsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
   return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardsigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(input);
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -849,562 +1745,6 @@ GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> gra
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardswish(Tensor input) -> Tensor out
-//   out = input * clamp(input + 3, 0, 6) / 6
-//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
-
-TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
-}
-
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardswish(const Storage& input) {
-  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
-}
-TensorRef hardswish(const TensorRef& input) {
-  TensorRef out = wiring::wrap(hardswish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardswish_set_tangent(out, input);
-  return out;
-}
-GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
-//   saves: input, min_val, max_val
-
-namespace {
-constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
-
-TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardtanh(const Storage& input, double min_val, double max_val) {
-  check_dtype(HardtanhBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
-}
-TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
-  if (wiring::records(input)) {
-    auto node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    hardtanh_set_tangent(out, input, min_val, max_val);
-  return out;
-}
-GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
-        max_val_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0(Tensor input) -> Tensor out
-//   out = i0(input)
-//   d input = i1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
-
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
-TensorRef i0(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0_set_tangent(out, input);
-  return out;
-}
-TensorRef i0_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(i0(input));
-  Ref<I0Backward> node;
-  if (record) {
-    node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(I0Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
-  }
-  return out_;
-}
-GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0e(Tensor input) -> Tensor out
-//   out = i0e(input)
-//   d input = i1e(input) - sgn(input) * i0e(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
-
-TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
-}
-
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
-TensorRef i0e(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i0e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0eBackward>();
-    I0eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i0e_set_tangent(out, input);
-  return out;
-}
-GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
-
-TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
-TensorRef i1(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1Backward>();
-    I1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1_set_tangent(out, input);
-  return out;
-}
-GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1e(Tensor input) -> Tensor out
-//   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
-
-TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
-}
-
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
-TensorRef i1e(const TensorRef& input) {
-  TensorRef out = wiring::wrap(i1e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1eBackward>();
-    I1eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    i1e_set_tangent(out, input);
-  return out;
-}
-GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-//   out = where(input > 0, input, negative_slope * input)
-//   d input = where(input > 0, 1, negative_slope)
-//   saves: input, negative_slope
-
-namespace {
-constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
-
-TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
-}
-
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage leaky_relu(const Storage& input, double negative_slope) {
-  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
-}
-TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
-  if (wiring::records(input)) {
-    auto node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    leaky_relu_set_tangent(out, input, negative_slope);
-  return out;
-}
-GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
-        {negative_slope_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// lgamma(Tensor input) -> Tensor out
-//   out = lgamma(input)
-//   d input = digamma(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
-
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
-
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
-TensorRef lgamma(const TensorRef& input) {
-  TensorRef out = wiring::wrap(lgamma(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    lgamma_set_tangent(out, input);
-  return out;
-}
-TensorRef lgamma_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(lgamma(input));
-  Ref<LgammaBackward> node;
-  if (record) {
-    node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
-  }
-  return out_;
-}
-GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -12,6 +13,22 @@ TP_DECLARE_LOOPS(unary_3)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_3);
 enum : int {
+  kHardswish,
+  kHardswishVjpInput,
+  kHardtanh,
+  kHardtanhVjpInput,
+  kI0,
+  kI0VjpInput,
+  kI0e,
+  kI0eVjpInput,
+  kI1,
+  kI1VjpInput,
+  kI1e,
+  kI1eVjpInput,
+  kLeakyRelu,
+  kLeakyReluVjpInput,
+  kLgamma,
+  kLgammaVjpInput,
   kLog,
   kLogVjpInput,
   kLog10,
@@ -28,37 +45,28 @@ enum : int {
   kLogsigmoidVjpInput,
   kMish,
   kMishVjpInput,
-  kNdtr,
-  kNdtrVjpInput,
-  kNeg,
-  kNegVjpInput,
-  kPolygammaOf,
-  kPolygammaOfVjpInput,
-  kRad2deg,
-  kRad2degVjpInput,
-  kReciprocal,
-  kReciprocalVjpInput,
-  kRelu,
-  kReluVjpInput,
-  kRelu6,
-  kRelu6VjpInput,
-  kRound,
-  kRsqrt,
-  kRsqrtVjpInput,
-  kSelu,
-  kSeluVjpInput,
+  kModifiedBesselI0,
+  kModifiedBesselI0VjpInput,
+  kModifiedBesselI1,
+  kModifiedBesselI1VjpInput,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage clamp(const Storage& input, const Storage& min, const Storage& max);
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
+Storage digamma(const Storage& input);
+TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
@@ -71,12 +79,14 @@ Storage logaddexp(const Storage& input, const Storage& other);
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage polygamma(std::int64_t n, const Storage& input);
-TensorRef polygamma(std::int64_t n, const TensorRef& input);
-Storage pow(const Storage& input, const Storage& exponent);
-TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
+Storage sgn(const Storage& input);
+TensorRef sgn(const TensorRef& input);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
 Storage square(const Storage& input);
@@ -89,6 +99,721 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// hardswish(Tensor input) -> Tensor out
+//   out = input * clamp(input + 3, 0, 6) / 6
+//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
+
+TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
+}
+
+TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
+      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
+      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
+}
+
+TensorRef hardswish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardswish(in[0]));
+}
+
+TensorRef hardswish__batched(const TensorRef& input) {
+  const batch::InPlace in(HardswishBackward::schema_v1, {&input});
+  ops::hardswish_(in[0]);
+  return input;
+}
+
+void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardswish(const Storage& input) {
+  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
+}
+TensorRef hardswish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardswish_batched(input);
+  TensorRef out = wiring::wrap(hardswish(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
+  return out;
+}
+TensorRef hardswish_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardswish__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardswish(input);
+  Ref<HardswishBackward> node;
+  if (record) {
+    node = make_node<HardswishBackward>();
+    HardswishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
+//   saves: input, min_val, max_val
+
+namespace {
+constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
+
+TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
+      number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardtanh(in[0], min_val, max_val));
+}
+
+TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
+  const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
+  ops::hardtanh_(in[0], min_val, max_val);
+  return input;
+}
+
+void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardtanh(const Storage& input, double min_val, double max_val) {
+  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
+}
+TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardtanh_batched(input, min_val, max_val);
+  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
+  if (wiring::records(input)) {
+    auto node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
+  return out;
+}
+TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardtanh__batched(input, min_val, max_val);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardtanh(input, min_val, max_val);
+  Ref<HardtanhBackward> node;
+  if (record) {
+    node = make_node<HardtanhBackward>();
+    HardtanhBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.min_val_ = min_val;
+    back.max_val_ = max_val;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
+        max_val_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
+
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
+
+TensorRef i0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0(in[0]));
+}
+
+TensorRef i0__batched(const TensorRef& input) {
+  const batch::InPlace in(I0Backward::schema_v1, {&input});
+  ops::i0_(in[0]);
+  return input;
+}
+
+void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
+TensorRef i0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0_batched(input);
+  TensorRef out = wiring::wrap(i0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
+  return out;
+}
+TensorRef i0_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(I0Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = i0(input);
+  Ref<I0Backward> node;
+  if (record) {
+    node = make_node<I0Backward>();
+    I0Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
+  wiring::check_out(I0Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
+  }
+  return out_;
+}
+GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i0e(Tensor input) -> Tensor out
+//   out = i0e(input)
+//   d input = i1e(input) - sgn(input) * i0e(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
+
+TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
+}
+
+TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
+}
+
+TensorRef i0e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0e(in[0]));
+}
+
+void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
+TensorRef i0e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0e_batched(input);
+  TensorRef out = wiring::wrap(i0e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I0eBackward>();
+    I0eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
+  return out;
+}
+GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
+
+TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
+}
+
+TensorRef i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1(in[0]));
+}
+
+void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
+TensorRef i1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1_batched(input);
+  TensorRef out = wiring::wrap(i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1Backward>();
+    I1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
+  return out;
+}
+GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// i1e(Tensor input) -> Tensor out
+//   out = i1e(input)
+//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
+
+TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), g);
+}
+
+TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
+      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
+      Scalar(1))), Scalar(1))), t);
+}
+
+TensorRef i1e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1e(in[0]));
+}
+
+void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
+TensorRef i1e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1e_batched(input);
+  TensorRef out = wiring::wrap(i1e(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<I1eBackward>();
+    I1eBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
+  return out;
+}
+GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+//   out = where(input > 0, input, negative_slope * input)
+//   d input = where(input > 0, 1, negative_slope)
+//   saves: input, negative_slope
+
+namespace {
+constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
+
+TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
+}
+
+TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
+}
+
+TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::leaky_relu(in[0], negative_slope));
+}
+
+TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
+  const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
+  ops::leaky_relu_(in[0], negative_slope);
+  return input;
+}
+
+void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage leaky_relu(const Storage& input, double negative_slope) {
+  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
+}
+TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return leaky_relu_batched(input, negative_slope);
+  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
+  if (wiring::records(input)) {
+    auto node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
+  return out;
+}
+TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return leaky_relu__batched(input, negative_slope);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = leaky_relu(input, negative_slope);
+  Ref<LeakyReluBackward> node;
+  if (record) {
+    node = make_node<LeakyReluBackward>();
+    LeakyReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.negative_slope_ = negative_slope;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
+        {negative_slope_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// lgamma(Tensor input) -> Tensor out
+//   out = lgamma(input)
+//   d input = digamma(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
+
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+
+TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
+
+TensorRef lgamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::lgamma(in[0]));
+}
+
+TensorRef lgamma__batched(const TensorRef& input) {
+  const batch::InPlace in(LgammaBackward::schema_v1, {&input});
+  ops::lgamma_(in[0]);
+  return input;
+}
+
+void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
+TensorRef lgamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma_batched(input);
+  TensorRef out = wiring::wrap(lgamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { lgamma_set_tangent(out, input); });
+  return out;
+}
+TensorRef lgamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = lgamma(input);
+  Ref<LgammaBackward> node;
+  if (record) {
+    node = make_node<LgammaBackward>();
+    LgammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
+  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
+  }
+  return out_;
+}
+GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // log(Tensor input) -> Tensor out
 //   out = log(input)
@@ -107,6 +832,17 @@ TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
 }
 
+TensorRef log_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log(in[0]));
+}
+
+TensorRef log__batched(const TensorRef& input) {
+  const batch::InPlace in(LogBackward::schema_v1, {&input});
+  ops::log_(in[0]);
+  return input;
+}
+
 void log_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -117,6 +853,8 @@ void log_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
 TensorRef log(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_batched(input);
   TensorRef out = wiring::wrap(log(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogBackward>();
@@ -127,15 +865,17 @@ TensorRef log(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_set_tangent(out, input); });
   return out;
 }
 TensorRef log_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log(input));
+    dual = log(input);
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
@@ -146,10 +886,12 @@ TensorRef log_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogBackward::schema_v1, out_, log(input));
   wiring::check_out(LogBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -195,6 +937,17 @@ TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
 }
 
+TensorRef log10_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log10(in[0]));
+}
+
+TensorRef log10__batched(const TensorRef& input) {
+  const batch::InPlace in(Log10Backward::schema_v1, {&input});
+  ops::log10_(in[0]);
+  return input;
+}
+
 void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -205,6 +958,8 @@ void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
 TensorRef log10(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10_batched(input);
   TensorRef out = wiring::wrap(log10(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log10Backward>();
@@ -215,15 +970,17 @@ TensorRef log10(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log10_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log10_set_tangent(out, input); });
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log10(input));
+    dual = log10(input);
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
@@ -234,10 +991,12 @@ TensorRef log10_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
   wiring::check_out(Log10Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log10Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -276,13 +1035,24 @@ constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
 TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), g);
+  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
+      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
 
 TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       input, Scalar(1))), t);
+}
+
+TensorRef log1p_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log1p(in[0]));
+}
+
+TensorRef log1p__batched(const TensorRef& input) {
+  const batch::InPlace in(Log1pBackward::schema_v1, {&input});
+  ops::log1p_(in[0]);
+  return input;
 }
 
 void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -295,6 +1065,8 @@ void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
 TensorRef log1p(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p_batched(input);
   TensorRef out = wiring::wrap(log1p(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log1pBackward>();
@@ -305,15 +1077,17 @@ TensorRef log1p(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log1p_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log1p_set_tangent(out, input); });
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log1p(input));
+    dual = log1p(input);
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
@@ -324,10 +1098,12 @@ TensorRef log1p_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
   wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log1pBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -373,6 +1149,17 @@ TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
 }
 
+TensorRef log2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log2(in[0]));
+}
+
+TensorRef log2__batched(const TensorRef& input) {
+  const batch::InPlace in(Log2Backward::schema_v1, {&input});
+  ops::log2_(in[0]);
+  return input;
+}
+
 void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -383,6 +1170,8 @@ void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
 TensorRef log2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2_batched(input);
   TensorRef out = wiring::wrap(log2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log2Backward>();
@@ -393,15 +1182,17 @@ TensorRef log2(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log2_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log2_set_tangent(out, input); });
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(log2(input));
+    dual = log2(input);
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
@@ -412,10 +1203,12 @@ TensorRef log2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
   wiring::check_out(Log2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -463,6 +1256,11 @@ TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
 }
 
+TensorRef log_ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log_ndtr(in[0]));
+}
+
 void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -473,6 +1271,8 @@ void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
 TensorRef log_ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_ndtr_batched(input);
   TensorRef out = wiring::wrap(log_ndtr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogNdtrBackward>();
@@ -483,7 +1283,7 @@ TensorRef log_ndtr(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    log_ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { log_ndtr_set_tangent(out, input); });
   return out;
 }
 GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
@@ -541,6 +1341,17 @@ TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps,
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
 }
 
+TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logit(in[0], eps));
+}
+
+TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
+  const batch::InPlace in(LogitBackward::schema_v1, {&input});
+  ops::logit_(in[0], eps);
+  return input;
+}
+
 void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -554,6 +1365,8 @@ Storage logit(const Storage& input, std::optional<double> eps) {
       !eps.has_value()});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logit_batched(input, eps);
   TensorRef out = wiring::wrap(logit(input->storage(), eps));
   if (wiring::records(input)) {
     auto node = make_node<LogitBackward>();
@@ -565,10 +1378,35 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logit_set_tangent(out, input, eps);
+    wiring::each_level({&input}, {}, [&] { logit_set_tangent(out, input, eps); });
   return out;
 }
+TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logit__batched(input, eps);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(LogitBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = logit(input, eps);
+  Ref<LogitBackward> node;
+  if (record) {
+    node = make_node<LogitBackward>();
+    LogitBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.eps_ = eps;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -615,6 +1453,11 @@ TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sigmoid(neg(input)), t);
 }
 
+TensorRef logsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logsigmoid(in[0]));
+}
+
 void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -628,6 +1471,8 @@ Storage logsigmoid(const Storage& input) {
   return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
 }
 TensorRef logsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logsigmoid_batched(input);
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogsigmoidBackward>();
@@ -638,7 +1483,7 @@ TensorRef logsigmoid(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    logsigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { logsigmoid_set_tangent(out, input); });
   return out;
 }
 GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
@@ -680,6 +1525,17 @@ TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
 }
 
+TensorRef mish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::mish(in[0]));
+}
+
+TensorRef mish__batched(const TensorRef& input) {
+  const batch::InPlace in(MishBackward::schema_v1, {&input});
+  ops::mish_(in[0]);
+  return input;
+}
+
 void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -693,6 +1549,8 @@ Storage mish(const Storage& input) {
   return kernels::elementwise(kMishSpec, loops[kMish], {&input});
 }
 TensorRef mish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mish_batched(input);
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MishBackward>();
@@ -703,8 +1561,29 @@ TensorRef mish(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    mish_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { mish_set_tangent(out, input); });
   return out;
+}
+TensorRef mish_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mish__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(MishBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = mish(input);
+  Ref<MishBackward> node;
+  if (record) {
+    node = make_node<MishBackward>();
+    MishBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -724,736 +1603,141 @@ GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
-// ndtr(Tensor input) -> Tensor out
-//   out = ndtr(input)
-//   d input = 0.3989422804014327 * exp(-0.5 * input**2)
+// modified_bessel_i0(Tensor input) -> Tensor out
+//   out = i0(input)
+//   d input = i1(input)
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
+constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
 
-TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), g);
+TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+
+TensorRef modified_bessel_i0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(i1(input), t);
 }
 
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
+TensorRef modified_bessel_i0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i0(in[0]));
 }
 
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
-TensorRef ndtr(const TensorRef& input) {
-  TensorRef out = wiring::wrap(ndtr(input->storage()));
+Storage modified_bessel_i0(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI0Spec, loops[kModifiedBesselI0], {&input});
+}
+TensorRef modified_bessel_i0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_i0_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<NdtrBackward>();
-    NdtrBackward& back = *node;
+    auto node = make_node<ModifiedBesselI0Backward>();
+    ModifiedBesselI0Backward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    ndtr_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i0_set_tangent(out, input); });
   return out;
 }
-GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
+GradVec ModifiedBesselI0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
-// neg(Tensor input) -> Tensor out
-//   out = -input
-//   d input = -1
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
-constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
-
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
-
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
-TensorRef neg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(neg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    neg_set_tangent(out, input);
-  return out;
-}
-TensorRef neg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(NegBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(neg(input));
-  Ref<NegBackward> node;
-  if (record) {
-    node = make_node<NegBackward>();
-    NegBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(NegBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
-  }
-  return out_;
-}
-GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-//   out = polygamma(order, input)
-//   d input = polygamma(order + 1, input)
-//   saves: input, order
-
-namespace {
-constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
-
-TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), g);
-}
-
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage polygamma_of(const Storage& input, std::int64_t order) {
-  return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
-}
-TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
-  if (wiring::records(input)) {
-    auto node = make_node<PolygammaOfBackward>();
-    PolygammaOfBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.order_ = order;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    polygamma_of_set_tangent(out, input, order);
-  return out;
-}
-GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
-        {order_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// rad2deg(Tensor input) -> Tensor out
-//   out = input * 57.29577951308232
-//   d input = 57.29577951308232
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
-
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
-
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
-TensorRef rad2deg(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rad2deg(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rad2deg_set_tangent(out, input);
-  return out;
-}
-TensorRef rad2deg_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rad2deg(input));
-  Ref<Rad2degBackward> node;
-  if (record) {
-    node = make_node<Rad2degBackward>();
-    Rad2degBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Rad2degBackward::schema_v1, out_, rad2deg(input->storage()));
-  }
-  return out_;
-}
-GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// reciprocal(Tensor input) -> Tensor out
-//   out = reciprocal(input)
-//   d input = -out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
-
-TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(neg(square(out))), g);
-}
-
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
-
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
-TensorRef reciprocal(const TensorRef& input) {
-  TensorRef out = wiring::wrap(reciprocal(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    reciprocal_set_tangent(out, input);
-  return out;
-}
-TensorRef reciprocal_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(reciprocal(input));
-  Ref<ReciprocalBackward> node;
-  if (record) {
-    node = make_node<ReciprocalBackward>();
-    ReciprocalBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(ReciprocalBackward::schema_v1, out_, reciprocal(input->storage()));
-  }
-  return out_;
-}
-GradVec ReciprocalBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// relu(Tensor input) -> Tensor out
-//   out = where(input > 0, input, where(isnan(input), input, 0))
-//   d input = where(out > 0, 1, 0)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
-constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
-
-TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
-}
-
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
-TensorRef relu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu_set_tangent(out, input);
-  return out;
-}
-TensorRef relu_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(ReluBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(relu(input));
-  Ref<ReluBackward> node;
-  if (record) {
-    node = make_node<ReluBackward>();
-    ReluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// relu6(Tensor input) -> Tensor out
-//   out = where(input <= 0, 0, where(input >= 6, 6, input))
-//   d input = where(input <= 0, 0, where(input >= 6, 0, 1))
+// modified_bessel_i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
-constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
+constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
 
-TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
 }
 
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
+TensorRef modified_bessel_i1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
 }
 
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+TensorRef modified_bessel_i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i1(in[0]));
+}
+
+void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
-TensorRef relu6(const TensorRef& input) {
-  TensorRef out = wiring::wrap(relu6(input->storage()));
+Storage modified_bessel_i1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
+}
+TensorRef modified_bessel_i1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_i1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<Relu6Backward>();
-    Relu6Backward& back = *node;
+    auto node = make_node<ModifiedBesselI1Backward>();
+    ModifiedBesselI1Backward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    relu6_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
   return out;
 }
-GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
+GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// round(Tensor input) -> Tensor out
-//   out = round(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
-
-void round_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
-TensorRef round(const TensorRef& input) {
-  TensorRef out = wiring::wrap(round(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    round_set_tangent(out);
-  return out;
-}
-TensorRef round_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(RoundBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(round(input));
-  Ref<RoundBackward> node;
-  if (record) {
-    node = make_node<RoundBackward>();
-    RoundBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RoundBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRoundSpec, loops[kRound], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RoundBackward::schema_v1, out_, round(input->storage()));
-  }
-  return out_;
-}
-GradVec RoundBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// rsqrt(Tensor input) -> Tensor out
-//   out = rsqrt(input)
-//   d input = -0.5 * out**3
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
-
-TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
-      number<TensorRef>(Scalar(std::int64_t(3)))))), g);
-}
-
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
-TensorRef rsqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(rsqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    rsqrt_set_tangent(out, input);
-  return out;
-}
-TensorRef rsqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(rsqrt(input));
-  Ref<RsqrtBackward> node;
-  if (record) {
-    node = make_node<RsqrtBackward>();
-    RsqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RsqrtBackward::schema_v1, out_, rsqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec RsqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// selu(Tensor input) -> Tensor out
-//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
-//   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
-
-TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      g);
-}
-
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage selu(const Storage& input) {
-  check_dtype(SeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
-}
-TensorRef selu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(selu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SeluBackward>();
-    SeluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    selu_set_tangent(out, input);
-  return out;
-}
-GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

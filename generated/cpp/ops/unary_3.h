@@ -5,6 +5,125 @@
 
 namespace tp::ops {
 
+// hardswish(Tensor input) -> Tensor out
+class TP_API HardswishBackward final : public FuncOp<HardswishBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"hardswish", "hardswish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HardswishBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(HardswishBackward)
+};
+
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+class TP_API HardtanhBackward final : public FuncOp<HardtanhBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"hardtanh",
+      "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HardtanhBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double min_val_ = 0;
+  double max_val_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HardtanhBackward)
+};
+
+// i0(Tensor input) -> Tensor out
+class TP_API I0Backward final : public FuncOp<I0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i0", "i0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I0Backward)
+};
+
+// i0e(Tensor input) -> Tensor out
+class TP_API I0eBackward final : public FuncOp<I0eBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i0e", "i0e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I0eBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I0eBackward)
+};
+
+// i1(Tensor input) -> Tensor out
+class TP_API I1Backward final : public FuncOp<I1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i1", "i1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I1Backward)
+};
+
+// i1e(Tensor input) -> Tensor out
+class TP_API I1eBackward final : public FuncOp<I1eBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i1e", "i1e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I1eBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I1eBackward)
+};
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+class TP_API LeakyReluBackward final : public FuncOp<LeakyReluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"leaky_relu",
+      "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LeakyReluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double negative_slope_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LeakyReluBackward)
+};
+
+// lgamma(Tensor input) -> Tensor out
+class TP_API LgammaBackward final : public FuncOp<LgammaBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"lgamma", "lgamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LgammaBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LgammaBackward)
+};
+
 // log(Tensor input) -> Tensor out
 class TP_API LogBackward final : public FuncOp<LogBackward, 1, 1> {
  public:
@@ -120,148 +239,74 @@ class TP_API MishBackward final : public FuncOp<MishBackward, 1, 1> {
   TP_NODE_DISPOSE(MishBackward)
 };
 
-// ndtr(Tensor input) -> Tensor out
-class TP_API NdtrBackward final : public FuncOp<NdtrBackward, 1, 1> {
+// modified_bessel_i0(Tensor input) -> Tensor out
+class TP_API ModifiedBesselI0Backward final : public FuncOp<ModifiedBesselI0Backward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"ndtr", "ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NdtrBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(NdtrBackward)
-};
-
-// neg(Tensor input) -> Tensor out
-class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"neg", "neg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NegBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(NegBackward)
-};
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-class TP_API PolygammaOfBackward final : public FuncOp<PolygammaOfBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", 1,
+  static constexpr OpSchema schema_v1{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", 1,
       Amp::Keep, true};
-  static constexpr const char* kName = "PolygammaOfBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t order_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(PolygammaOfBackward)
-};
-
-// rad2deg(Tensor input) -> Tensor out
-class TP_API Rad2degBackward final : public FuncOp<Rad2degBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"rad2deg", "rad2deg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Rad2degBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Rad2degBackward)
-};
-
-// reciprocal(Tensor input) -> Tensor out
-class TP_API ReciprocalBackward final : public FuncOp<ReciprocalBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"reciprocal", "reciprocal(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ReciprocalBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ReciprocalBackward)
-};
-
-// relu(Tensor input) -> Tensor out
-class TP_API ReluBackward final : public FuncOp<ReluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"relu", "relu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ReluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ReluBackward)
-};
-
-// relu6(Tensor input) -> Tensor out
-class TP_API Relu6Backward final : public FuncOp<Relu6Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"relu6", "relu6(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Relu6Backward";
+  static constexpr const char* kName = "ModifiedBesselI0Backward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(Relu6Backward)
+  TP_NODE_DISPOSE(ModifiedBesselI0Backward)
 };
 
-// round(Tensor input) -> Tensor out
-class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
+// modified_bessel_i1(Tensor input) -> Tensor out
+class TP_API ModifiedBesselI1Backward final : public FuncOp<ModifiedBesselI1Backward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"round", "round(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "RoundBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(RoundBackward)
-};
-
-// rsqrt(Tensor input) -> Tensor out
-class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"rsqrt", "rsqrt(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "RsqrtBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(RsqrtBackward)
-};
-
-// selu(Tensor input) -> Tensor out
-class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"selu", "selu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SeluBackward";
+  static constexpr OpSchema schema_v1{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "ModifiedBesselI1Backward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(SeluBackward)
+  TP_NODE_DISPOSE(ModifiedBesselI1Backward)
 };
+
+// hardswish(Tensor input) -> Tensor out
+TP_API Storage hardswish(const Storage& input);
+TP_API TensorRef hardswish(const TensorRef& input);
+TP_API TensorRef hardswish_(const TensorRef& input);
+
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
+TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
+TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
+
+// i0(Tensor input) -> Tensor out
+TP_API Storage i0(const Storage& input);
+TP_API TensorRef i0(const TensorRef& input);
+TP_API TensorRef i0_(const TensorRef& input);
+TP_API TensorRef i0_out(const TensorRef& input, const TensorRef& out_);
+
+// i0e(Tensor input) -> Tensor out
+TP_API Storage i0e(const Storage& input);
+TP_API TensorRef i0e(const TensorRef& input);
+
+// i1(Tensor input) -> Tensor out
+TP_API Storage i1(const Storage& input);
+TP_API TensorRef i1(const TensorRef& input);
+
+// i1e(Tensor input) -> Tensor out
+TP_API Storage i1e(const Storage& input);
+TP_API TensorRef i1e(const TensorRef& input);
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+TP_API Storage leaky_relu(const Storage& input, double negative_slope);
+TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
+TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
+
+// lgamma(Tensor input) -> Tensor out
+TP_API Storage lgamma(const Storage& input);
+TP_API TensorRef lgamma(const TensorRef& input);
+TP_API TensorRef lgamma_(const TensorRef& input);
+TP_API TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_);
 
 // log(Tensor input) -> Tensor out
 TP_API Storage log(const Storage& input);
@@ -294,6 +339,7 @@ TP_API TensorRef log_ndtr(const TensorRef& input);
 // logit(Tensor input, float? eps=None) -> Tensor out
 TP_API Storage logit(const Storage& input, std::optional<double> eps);
 TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_(const TensorRef& input, std::optional<double> eps);
 TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
 
 // logsigmoid(Tensor input) -> Tensor out
@@ -303,56 +349,14 @@ TP_API TensorRef logsigmoid(const TensorRef& input);
 // mish(Tensor input) -> Tensor out
 TP_API Storage mish(const Storage& input);
 TP_API TensorRef mish(const TensorRef& input);
+TP_API TensorRef mish_(const TensorRef& input);
 
-// ndtr(Tensor input) -> Tensor out
-TP_API Storage ndtr(const Storage& input);
-TP_API TensorRef ndtr(const TensorRef& input);
+// modified_bessel_i0(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_i0(const Storage& input);
+TP_API TensorRef modified_bessel_i0(const TensorRef& input);
 
-// neg(Tensor input) -> Tensor out
-TP_API Storage neg(const Storage& input);
-TP_API TensorRef neg(const TensorRef& input);
-TP_API TensorRef neg_(const TensorRef& input);
-TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
-TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
-
-// rad2deg(Tensor input) -> Tensor out
-TP_API Storage rad2deg(const Storage& input);
-TP_API TensorRef rad2deg(const TensorRef& input);
-TP_API TensorRef rad2deg_(const TensorRef& input);
-TP_API TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_);
-
-// reciprocal(Tensor input) -> Tensor out
-TP_API Storage reciprocal(const Storage& input);
-TP_API TensorRef reciprocal(const TensorRef& input);
-TP_API TensorRef reciprocal_(const TensorRef& input);
-TP_API TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_);
-
-// relu(Tensor input) -> Tensor out
-TP_API Storage relu(const Storage& input);
-TP_API TensorRef relu(const TensorRef& input);
-TP_API TensorRef relu_(const TensorRef& input);
-
-// relu6(Tensor input) -> Tensor out
-TP_API Storage relu6(const Storage& input);
-TP_API TensorRef relu6(const TensorRef& input);
-
-// round(Tensor input) -> Tensor out
-TP_API Storage round(const Storage& input);
-TP_API TensorRef round(const TensorRef& input);
-TP_API TensorRef round_(const TensorRef& input);
-TP_API TensorRef round_out(const TensorRef& input, const TensorRef& out_);
-
-// rsqrt(Tensor input) -> Tensor out
-TP_API Storage rsqrt(const Storage& input);
-TP_API TensorRef rsqrt(const TensorRef& input);
-TP_API TensorRef rsqrt_(const TensorRef& input);
-TP_API TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_);
-
-// selu(Tensor input) -> Tensor out
-TP_API Storage selu(const Storage& input);
-TP_API TensorRef selu(const TensorRef& input);
+// modified_bessel_i1(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_i1(const Storage& input);
+TP_API TensorRef modified_bessel_i1(const TensorRef& input);
 
 }  // namespace tp::ops

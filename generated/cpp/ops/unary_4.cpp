@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -12,61 +13,65 @@ TP_DECLARE_LOOPS(unary_4)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_4);
 enum : int {
+  kModifiedBesselK0,
+  kModifiedBesselK0VjpInput,
+  kModifiedBesselK1,
+  kModifiedBesselK1VjpInput,
+  kNdtr,
+  kNdtrVjpInput,
+  kNdtri,
+  kNdtriVjpInput,
+  kNeg,
+  kNegVjpInput,
+  kPolygammaOf,
+  kPolygammaOfVjpInput,
+  kRad2deg,
+  kRad2degVjpInput,
+  kReciprocal,
+  kReciprocalVjpInput,
+  kRelu,
+  kReluVjpInput,
+  kRelu6,
+  kRelu6VjpInput,
+  kRound,
+  kRsqrt,
+  kRsqrtVjpInput,
+  kScaledModifiedBesselK0,
+  kScaledModifiedBesselK0VjpInput,
+  kScaledModifiedBesselK1,
+  kScaledModifiedBesselK1VjpInput,
+  kSelu,
+  kSeluVjpInput,
   kSgn,
   kSigmoid,
   kSigmoidVjpInput,
   kSign,
-  kSilu,
-  kSiluVjpInput,
-  kSin,
-  kSinVjpInput,
-  kSinc,
-  kSincVjpInput,
-  kSinh,
-  kSinhVjpInput,
-  kSoftplus,
-  kSoftplusVjpInput,
-  kSoftshrink,
-  kSoftshrinkVjpInput,
-  kSoftsign,
-  kSoftsignVjpInput,
-  kSqrt,
-  kSqrtVjpInput,
-  kSquare,
-  kSquareVjpInput,
-  kTan,
-  kTanVjpInput,
-  kTanh,
-  kTanhVjpInput,
-  kTanhshrink,
-  kTanhshrinkVjpInput,
-  kThreshold,
-  kThresholdVjpInput,
-  kTrunc,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
-Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
-TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage cos(const Storage& input);
-TensorRef cos(const TensorRef& input);
-Storage cosh(const Storage& input);
-TensorRef cosh(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage exp(const Storage& input);
+TensorRef exp(const TensorRef& input);
+Storage ge(const Storage& input, const Storage& other);
+TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage lt(const Storage& input, const Storage& other);
-TensorRef lt(const TensorRef& input, const TensorRef& other);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage polygamma(std::int64_t n, const Storage& input);
+TensorRef polygamma(std::int64_t n, const TensorRef& input);
+Storage pow(const Storage& input, const Storage& exponent);
+TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
 TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -75,6 +80,1258 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// modified_bessel_k0(Tensor input) -> Tensor out
+//   out = modified_bessel_k0(input)
+//   d input = -modified_bessel_k1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
+
+TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(neg(modified_bessel_k1(input)), g);
+}
+
+TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(neg(modified_bessel_k1(input)), t);
+}
+
+TensorRef modified_bessel_k0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_k0(in[0]));
+}
+
+void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_k0(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
+}
+TensorRef modified_bessel_k0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_k0_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselK0Backward>();
+    ModifiedBesselK0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k0_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// modified_bessel_k1(Tensor input) -> Tensor out
+//   out = modified_bessel_k1(input)
+//   d input = -modified_bessel_k0(input) - modified_bessel_k1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
+
+TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
+}
+
+TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
+}
+
+TensorRef modified_bessel_k1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_k1(in[0]));
+}
+
+void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_k1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
+}
+TensorRef modified_bessel_k1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return modified_bessel_k1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselK1Backward>();
+    ModifiedBesselK1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_k1_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// ndtr(Tensor input) -> Tensor out
+//   out = ndtr(input)
+//   d input = 0.3989422804014327 * exp(-0.5 * input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
+
+TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
+      square(input)))), g);
+}
+
+TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
+      square(input)))), t);
+}
+
+TensorRef ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ndtr(in[0]));
+}
+
+void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
+TensorRef ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ndtr_batched(input);
+  TensorRef out = wiring::wrap(ndtr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NdtrBackward>();
+    NdtrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { ndtr_set_tangent(out, input); });
+  return out;
+}
+GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// ndtri(Tensor input) -> Tensor out
+//   out = ndtri(input)
+//   d input = 2.5066282746310002 * exp(0.5 * out**2)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
+
+TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
+      square(out)))), g);
+}
+
+TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
+      square(out)))), t);
+}
+
+TensorRef ndtri_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ndtri(in[0]));
+}
+
+void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
+TensorRef ndtri(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ndtri_batched(input);
+  TensorRef out = wiring::wrap(ndtri(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NdtriBackward>();
+    NdtriBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { ndtri_set_tangent(out, input); });
+  return out;
+}
+GradVec NdtriBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// neg(Tensor input) -> Tensor out
+//   out = -input
+//   d input = -1
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
+constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
+
+TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
+
+TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
+
+TensorRef neg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::neg(in[0]));
+}
+
+TensorRef neg__batched(const TensorRef& input) {
+  const batch::InPlace in(NegBackward::schema_v1, {&input});
+  ops::neg_(in[0]);
+  return input;
+}
+
+void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
+TensorRef neg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg_batched(input);
+  TensorRef out = wiring::wrap(neg(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<NegBackward>();
+    NegBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { neg_set_tangent(out, input); });
+  return out;
+}
+TensorRef neg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(NegBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = neg(input);
+  Ref<NegBackward> node;
+  if (record) {
+    node = make_node<NegBackward>();
+    NegBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kNegSpec, loops[kNeg], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
+  wiring::check_out(NegBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kNegSpec, loops[kNeg], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(NegBackward::schema_v1, out_, neg(input->storage()));
+  }
+  return out_;
+}
+GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// polygamma_of(Tensor input, int order) -> Tensor out
+//   out = polygamma(order, input)
+//   d input = polygamma(order + 1, input)
+//   saves: input, order
+
+namespace {
+constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
+
+TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+  return strong_mul(polygamma(order + std::int64_t(1), input), g);
+}
+
+TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
+  return strong_mul(polygamma(order + std::int64_t(1), input), t);
+}
+
+TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::polygamma_of(in[0], order));
+}
+
+void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage polygamma_of(const Storage& input, std::int64_t order) {
+  return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
+}
+TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return polygamma_of_batched(input, order);
+  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
+  if (wiring::records(input)) {
+    auto node = make_node<PolygammaOfBackward>();
+    PolygammaOfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.order_ = order;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
+  return out;
+}
+GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// rad2deg(Tensor input) -> Tensor out
+//   out = input * 57.29577951308232
+//   d input = 57.29577951308232
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
+
+TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
+
+TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
+
+TensorRef rad2deg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rad2deg(in[0]));
+}
+
+TensorRef rad2deg__batched(const TensorRef& input) {
+  const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
+  ops::rad2deg_(in[0]);
+  return input;
+}
+
+void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
+TensorRef rad2deg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg_batched(input);
+  TensorRef out = wiring::wrap(rad2deg(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Rad2degBackward>();
+    Rad2degBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { rad2deg_set_tangent(out, input); });
+  return out;
+}
+TensorRef rad2deg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = rad2deg(input);
+  Ref<Rad2degBackward> node;
+  if (record) {
+    node = make_node<Rad2degBackward>();
+    Rad2degBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
+  wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kRad2degSpec, loops[kRad2deg], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Rad2degBackward::schema_v1, out_, rad2deg(input->storage()));
+  }
+  return out_;
+}
+GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// reciprocal(Tensor input) -> Tensor out
+//   out = reciprocal(input)
+//   d input = -out**2
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
+
+TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(conj_of(neg(square(out))), g);
+}
+
+TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
+
+TensorRef reciprocal_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::reciprocal(in[0]));
+}
+
+TensorRef reciprocal__batched(const TensorRef& input) {
+  const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
+  ops::reciprocal_(in[0]);
+  return input;
+}
+
+void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
+TensorRef reciprocal(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal_batched(input);
+  TensorRef out = wiring::wrap(reciprocal(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ReciprocalBackward>();
+    ReciprocalBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { reciprocal_set_tangent(out, input); });
+  return out;
+}
+TensorRef reciprocal_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = reciprocal(input);
+  Ref<ReciprocalBackward> node;
+  if (record) {
+    node = make_node<ReciprocalBackward>();
+    ReciprocalBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
+  wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ReciprocalBackward::schema_v1, out_, reciprocal(input->storage()));
+  }
+  return out_;
+}
+GradVec ReciprocalBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// relu(Tensor input) -> Tensor out
+//   out = where(input > 0, input, where(isnan(input), input, 0))
+//   d input = where(out > 0, 1, 0)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
+constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
+
+TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+}
+
+TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
+}
+
+TensorRef relu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu(in[0]));
+}
+
+TensorRef relu__batched(const TensorRef& input) {
+  const batch::InPlace in(ReluBackward::schema_v1, {&input});
+  ops::relu_(in[0]);
+  return input;
+}
+
+void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
+TensorRef relu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu_batched(input);
+  TensorRef out = wiring::wrap(relu(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ReluBackward>();
+    ReluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { relu_set_tangent(out, input); });
+  return out;
+}
+TensorRef relu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ReluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = relu(input);
+  Ref<ReluBackward> node;
+  if (record) {
+    node = make_node<ReluBackward>();
+    ReluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// relu6(Tensor input) -> Tensor out
+//   out = where(input <= 0, 0, where(input >= 6, 6, input))
+//   d input = where(input <= 0, 0, where(input >= 6, 0, 1))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
+constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
+
+TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+}
+
+TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
+}
+
+TensorRef relu6_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu6(in[0]));
+}
+
+TensorRef relu6__batched(const TensorRef& input) {
+  const batch::InPlace in(Relu6Backward::schema_v1, {&input});
+  ops::relu6_(in[0]);
+  return input;
+}
+
+void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
+TensorRef relu6(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu6_batched(input);
+  TensorRef out = wiring::wrap(relu6(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { relu6_set_tangent(out, input); });
+  return out;
+}
+TensorRef relu6_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu6__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Relu6Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = relu6(input);
+  Ref<Relu6Backward> node;
+  if (record) {
+    node = make_node<Relu6Backward>();
+    Relu6Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// round(Tensor input) -> Tensor out
+//   out = round(input)
+//   d input = 0
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
+
+TensorRef round_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round(in[0]));
+}
+
+TensorRef round__batched(const TensorRef& input) {
+  const batch::InPlace in(RoundBackward::schema_v1, {&input});
+  ops::round_(in[0]);
+  return input;
+}
+
+void round_set_tangent(const TensorRef& out) {
+  TensorRef sum;
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
+TensorRef round(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round_batched(input);
+  TensorRef out = wiring::wrap(round(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<RoundBackward>();
+    RoundBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { round_set_tangent(out); });
+  return out;
+}
+TensorRef round_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(RoundBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = round(input);
+  Ref<RoundBackward> node;
+  if (record) {
+    node = make_node<RoundBackward>();
+    RoundBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kRoundSpec, loops[kRound], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
+  wiring::check_out(RoundBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kRoundSpec, loops[kRound], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(RoundBackward::schema_v1, out_, round(input->storage()));
+  }
+  return out_;
+}
+GradVec RoundBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// rsqrt(Tensor input) -> Tensor out
+//   out = rsqrt(input)
+//   d input = -0.5 * out**3
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
+
+TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
+      number<TensorRef>(Scalar(std::int64_t(3)))))), g);
+}
+
+TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
+}
+
+TensorRef rsqrt_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rsqrt(in[0]));
+}
+
+TensorRef rsqrt__batched(const TensorRef& input) {
+  const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
+  ops::rsqrt_(in[0]);
+  return input;
+}
+
+void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
+TensorRef rsqrt(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt_batched(input);
+  TensorRef out = wiring::wrap(rsqrt(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<RsqrtBackward>();
+    RsqrtBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { rsqrt_set_tangent(out, input); });
+  return out;
+}
+TensorRef rsqrt_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = rsqrt(input);
+  Ref<RsqrtBackward> node;
+  if (record) {
+    node = make_node<RsqrtBackward>();
+    RsqrtBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
+  wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(RsqrtBackward::schema_v1, out_, rsqrt(input->storage()));
+  }
+  return out_;
+}
+GradVec RsqrtBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// scaled_modified_bessel_k0(Tensor input) -> Tensor out
+//   out = scaled_modified_bessel_k0(input)
+//   d input = scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kScaledModifiedBesselK0Spec{&ScaledModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kScaledModifiedBesselK0VjpInputSpec{&ScaledModifiedBesselK0Backward::schema_v1, 2};
+
+TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
+}
+
+TensorRef scaled_modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), t);
+}
+
+TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::scaled_modified_bessel_k0(in[0]));
+}
+
+void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), scaled_modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage scaled_modified_bessel_k0(const Storage& input) {
+  return kernels::elementwise(kScaledModifiedBesselK0Spec, loops[kScaledModifiedBesselK0], {&input});
+}
+TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return scaled_modified_bessel_k0_batched(input);
+  TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ScaledModifiedBesselK0Backward>();
+    ScaledModifiedBesselK0Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { scaled_modified_bessel_k0_set_tangent(out, input); });
+  return out;
+}
+GradVec ScaledModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput],
+        {&g, &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ScaledModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(scaled_modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// scaled_modified_bessel_k1(Tensor input) -> Tensor out
+//   out = scaled_modified_bessel_k1(input)
+//   d input = scaled_modified_bessel_k1(input) - scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input) / input
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kScaledModifiedBesselK1Spec{&ScaledModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kScaledModifiedBesselK1VjpInputSpec{&ScaledModifiedBesselK1Backward::schema_v1, 2};
+
+TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
+      div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
+}
+
+TensorRef scaled_modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
+      div(scaled_modified_bessel_k1(input), input), Scalar(1)), t);
+}
+
+TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::scaled_modified_bessel_k1(in[0]));
+}
+
+void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), scaled_modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage scaled_modified_bessel_k1(const Storage& input) {
+  return kernels::elementwise(kScaledModifiedBesselK1Spec, loops[kScaledModifiedBesselK1], {&input});
+}
+TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return scaled_modified_bessel_k1_batched(input);
+  TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ScaledModifiedBesselK1Backward>();
+    ScaledModifiedBesselK1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { scaled_modified_bessel_k1_set_tangent(out, input); });
+  return out;
+}
+GradVec ScaledModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput],
+        {&g, &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ScaledModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(scaled_modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// selu(Tensor input) -> Tensor out
+//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+//   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
+
+TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
+      g);
+}
+
+TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
+      t);
+}
+
+TensorRef selu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::selu(in[0]));
+}
+
+TensorRef selu__batched(const TensorRef& input) {
+  const batch::InPlace in(SeluBackward::schema_v1, {&input});
+  ops::selu_(in[0]);
+  return input;
+}
+
+void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage selu(const Storage& input) {
+  check_dtype(SeluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
+}
+TensorRef selu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return selu_batched(input);
+  TensorRef out = wiring::wrap(selu(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { selu_set_tangent(out, input); });
+  return out;
+}
+TensorRef selu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return selu__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SeluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = selu(input);
+  Ref<SeluBackward> node;
+  if (record) {
+    node = make_node<SeluBackward>();
+    SeluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // sgn(Tensor input) -> Tensor out
 //   out = sgn(input)
@@ -87,6 +1344,17 @@ constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
 template <class V>
 V sgn_vjp_input(const V& g, const V& input, const V& out) {
   return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
+}
+
+TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
 }
 
 void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -103,6 +1371,8 @@ void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
 TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn_batched(input);
   TensorRef out = wiring::wrap(sgn(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SgnBackward>();
@@ -114,15 +1384,17 @@ TensorRef sgn(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sgn_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sgn(input));
+    dual = sgn(input);
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
@@ -134,10 +1406,12 @@ TensorRef sgn_(const TensorRef& input) {
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(1, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
   wiring::check_out(SgnBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -175,11 +1449,22 @@ constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
 TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), g);
+  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
 TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
+}
+
+TensorRef sigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sigmoid(in[0]));
+}
+
+TensorRef sigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
+  ops::sigmoid_(in[0]);
+  return input;
 }
 
 void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -192,6 +1477,8 @@ void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
 TensorRef sigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid_batched(input);
   TensorRef out = wiring::wrap(sigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SigmoidBackward>();
@@ -202,15 +1489,17 @@ TensorRef sigmoid(const TensorRef& input) {
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sigmoid_set_tangent(out, input);
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sigmoid(input));
+    dual = sigmoid(input);
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -221,10 +1510,12 @@ TensorRef sigmoid_(const TensorRef& input) {
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
   wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -261,6 +1552,17 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 namespace {
 constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
 
+TensorRef sign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sign(in[0]));
+}
+
+TensorRef sign__batched(const TensorRef& input) {
+  const batch::InPlace in(SignBackward::schema_v1, {&input});
+  ops::sign_(in[0]);
+  return input;
+}
+
 void sign_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -269,6 +1571,8 @@ void sign_set_tangent(const TensorRef& out) {
 
 Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
 TensorRef sign(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign_batched(input);
   TensorRef out = wiring::wrap(sign(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SignBackward>();
@@ -278,15 +1582,17 @@ TensorRef sign(const TensorRef& input) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sign_set_tangent(out);
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef tangent;
+  TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sign(input));
+    dual = sign(input);
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -296,10 +1602,12 @@ TensorRef sign_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
   wiring::check_out(SignBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -316,1086 +1624,6 @@ GradVec SignBackward::apply(std::span<Storage>) {
   return grads;
 }
 GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// silu(Tensor input) -> Tensor out
-//   out = input * sigmoid(input)
-//   d input = sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
-
-TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), g);
-}
-
-TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), t);
-}
-
-void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), silu_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage silu(const Storage& input) {
-  check_dtype(SiluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
-}
-TensorRef silu(const TensorRef& input) {
-  TensorRef out = wiring::wrap(silu(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SiluBackward>();
-    SiluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    silu_set_tangent(out, input);
-  return out;
-}
-GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SiluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(silu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sin(Tensor input) -> Tensor out
-//   out = sin(input)
-//   d input = cos(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
-
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
-
-TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
-
-void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sin_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
-TensorRef sin(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sin(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SinBackward>();
-    SinBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sin_set_tangent(out, input);
-  return out;
-}
-TensorRef sin_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sin(input));
-  Ref<SinBackward> node;
-  if (record) {
-    node = make_node<SinBackward>();
-    SinBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinSpec, loops[kSin], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinBackward::schema_v1, out_, sin(input->storage()));
-  }
-  return out_;
-}
-GradVec SinBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sinc(Tensor input) -> Tensor out
-//   out = sinc(input)
-//   d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
-
-TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
-}
-
-TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
-}
-
-void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
-TensorRef sinc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinc_set_tangent(out, input);
-  return out;
-}
-TensorRef sinc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SincBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinc(input));
-  Ref<SincBackward> node;
-  if (record) {
-    node = make_node<SincBackward>();
-    SincBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SincBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SincBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSincSpec, loops[kSinc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SincBackward::schema_v1, out_, sinc(input->storage()));
-  }
-  return out_;
-}
-GradVec SincBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SincBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sinh(Tensor input) -> Tensor out
-//   out = sinh(input)
-//   d input = cosh(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
-
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
-
-TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
-
-void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
-TensorRef sinh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sinh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sinh_set_tangent(out, input);
-  return out;
-}
-TensorRef sinh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SinhBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sinh(input));
-  Ref<SinhBackward> node;
-  if (record) {
-    node = make_node<SinhBackward>();
-    SinhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SinhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SinhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSinhSpec, loops[kSinh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SinhBackward::schema_v1, out_, sinh(input->storage()));
-  }
-  return out_;
-}
-GradVec SinhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-//   out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
-//   d input = where(beta * input > threshold, 1, sigmoid(beta * input))
-//   saves: input, beta, threshold
-
-namespace {
-constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
-
-TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
-}
-
-TensorRef softplus_tangent_input(const TensorRef& input, double beta, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
-}
-
-void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softplus_tangent_input(wiring::primal(input), beta, threshold, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softplus(const Storage& input, double beta, double threshold) {
-  check_dtype(SoftplusBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
-}
-TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftplusBackward>();
-    SoftplusBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.beta_ = beta;
-    back.threshold_ = threshold;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softplus_set_tangent(out, input, beta, threshold);
-  return out;
-}
-GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &saved(0)}, {beta_,
-        threshold_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softplus_vjp_input(g, saved_tensor(0), beta_, threshold_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
-//   d input = where(input > lambd, 1, where(input < -lambd, 1, 0))
-//   saves: input, lambd
-
-namespace {
-constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
-
-TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
-}
-
-TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softshrink(const Storage& input, double lambd) {
-  check_dtype(SoftshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
-}
-TensorRef softshrink(const TensorRef& input, double lambd) {
-  TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftshrinkBackward>();
-    SoftshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.lambd_ = lambd;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softshrink_set_tangent(out, input, lambd);
-  return out;
-}
-GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softsign(Tensor input) -> Tensor out
-//   out = input / (1 + abs(input))
-//   d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
-
-TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), g);
-}
-
-TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), t);
-}
-
-void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
-}
-TensorRef softsign(const TensorRef& input) {
-  TensorRef out = wiring::wrap(softsign(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SoftsignBackward>();
-    SoftsignBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    softsign_set_tangent(out, input);
-  return out;
-}
-GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftsignBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softsign_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sqrt(Tensor input) -> Tensor out
-//   out = sqrt(input)
-//   d input = 0.5 / out
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
-
-TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
-}
-
-TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
-}
-
-void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
-TensorRef sqrt(const TensorRef& input) {
-  TensorRef out = wiring::wrap(sqrt(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    sqrt_set_tangent(out, input);
-  return out;
-}
-TensorRef sqrt_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SqrtBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(sqrt(input));
-  Ref<SqrtBackward> node;
-  if (record) {
-    node = make_node<SqrtBackward>();
-    SqrtBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SqrtBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSqrtSpec, loops[kSqrt], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SqrtBackward::schema_v1, out_, sqrt(input->storage()));
-  }
-  return out_;
-}
-GradVec SqrtBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// square(Tensor input) -> Tensor out
-//   out = square(input)
-//   d input = 2 * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
-constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
-
-TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
-}
-
-TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
-}
-
-void square_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), square_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
-TensorRef square(const TensorRef& input) {
-  TensorRef out = wiring::wrap(square(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    square_set_tangent(out, input);
-  return out;
-}
-TensorRef square_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SquareBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(square(input));
-  Ref<SquareBackward> node;
-  if (record) {
-    node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(SquareBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSquareSpec, loops[kSquare], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SquareBackward::schema_v1, out_, square(input->storage()));
-  }
-  return out_;
-}
-GradVec SquareBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec SquareBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(square_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tan(Tensor input) -> Tensor out
-//   out = tan(input)
-//   d input = 1 + out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
-
-TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tan_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
-TensorRef tan(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tan(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tan_set_tangent(out, input);
-  return out;
-}
-TensorRef tan_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tan(input));
-  Ref<TanBackward> node;
-  if (record) {
-    node = make_node<TanBackward>();
-    TanBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanSpec, loops[kTan], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanBackward::schema_v1, out_, tan(input->storage()));
-  }
-  return out_;
-}
-GradVec TanBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanh(Tensor input) -> Tensor out
-//   out = tanh(input)
-//   d input = 1 - out**2
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
-
-TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
-}
-
-TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanh_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
-TensorRef tanh(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanh(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanh_set_tangent(out, input);
-  return out;
-}
-TensorRef tanh_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TanhBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(tanh(input));
-  Ref<TanhBackward> node;
-  if (record) {
-    node = make_node<TanhBackward>();
-    TanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TanhBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TanhBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTanhSpec, loops[kTanh], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TanhBackward::schema_v1, out_, tanh(input->storage()));
-  }
-  return out_;
-}
-GradVec TanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// tanhshrink(Tensor input) -> Tensor out
-//   out = input - tanh(input)
-//   d input = tanh(input)**2
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
-
-TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(square(tanh(input)), g);
-}
-
-TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(square(tanh(input)), t);
-}
-
-void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
-TensorRef tanhshrink(const TensorRef& input) {
-  TensorRef out = wiring::wrap(tanhshrink(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TanhshrinkBackward>();
-    TanhshrinkBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tanhshrink_set_tangent(out, input);
-  return out;
-}
-GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-//   out = where(input > threshold, input, value)
-//   d input = where(input > threshold, 1, 0)
-//   saves: input, threshold
-
-namespace {
-constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
-
-TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
-}
-
-TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage threshold(const Storage& input, double threshold, double value) {
-  check_dtype(ThresholdBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
-}
-TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
-  if (wiring::records(input)) {
-    auto node = make_node<ThresholdBackward>();
-    ThresholdBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.threshold_ = threshold;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    threshold_set_tangent(out, input, threshold);
-  return out;
-}
-GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &saved(0)},
-        {threshold_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// trunc(Tensor input) -> Tensor out
-//   out = trunc(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
-
-void trunc_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
-TensorRef trunc(const TensorRef& input) {
-  TensorRef out = wiring::wrap(trunc(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    trunc_set_tangent(out);
-  return out;
-}
-TensorRef trunc_(const TensorRef& input) {
-  const bool record = wiring::records(input);
-  wiring::check_inplace(TruncBackward::schema_v1, input, record);
-  TensorRef tangent;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    tangent = wiring::tangent_or_zeros(trunc(input));
-  Ref<TruncBackward> node;
-  if (record) {
-    node = make_node<TruncBackward>();
-    TruncBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kTruncSpec, loops[kTrunc], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (tangent) wiring::set_tangent(input, std::move(tangent));
-  return input;
-}
-TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  wiring::check_out(TruncBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(TruncBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kTruncSpec, loops[kTrunc], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(TruncBackward::schema_v1, out_, trunc(input->storage()));
-  }
-  return out_;
-}
-GradVec TruncBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec TruncBackward::apply_for_graph(std::span<const TensorRef>) {
   GraphGradVec grads(1);
   if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   return grads;

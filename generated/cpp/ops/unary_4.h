@@ -5,6 +5,223 @@
 
 namespace tp::ops {
 
+// modified_bessel_k0(Tensor input) -> Tensor out
+class TP_API ModifiedBesselK0Backward final : public FuncOp<ModifiedBesselK0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"modified_bessel_k0", "modified_bessel_k0(Tensor input) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "ModifiedBesselK0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ModifiedBesselK0Backward)
+};
+
+// modified_bessel_k1(Tensor input) -> Tensor out
+class TP_API ModifiedBesselK1Backward final : public FuncOp<ModifiedBesselK1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"modified_bessel_k1", "modified_bessel_k1(Tensor input) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "ModifiedBesselK1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ModifiedBesselK1Backward)
+};
+
+// ndtr(Tensor input) -> Tensor out
+class TP_API NdtrBackward final : public FuncOp<NdtrBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"ndtr", "ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NdtrBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NdtrBackward)
+};
+
+// ndtri(Tensor input) -> Tensor out
+class TP_API NdtriBackward final : public FuncOp<NdtriBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"ndtri", "ndtri(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NdtriBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NdtriBackward)
+};
+
+// neg(Tensor input) -> Tensor out
+class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"neg", "neg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NegBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NegBackward)
+};
+
+// polygamma_of(Tensor input, int order) -> Tensor out
+class TP_API PolygammaOfBackward final : public FuncOp<PolygammaOfBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "PolygammaOfBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(PolygammaOfBackward)
+};
+
+// rad2deg(Tensor input) -> Tensor out
+class TP_API Rad2degBackward final : public FuncOp<Rad2degBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"rad2deg", "rad2deg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Rad2degBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Rad2degBackward)
+};
+
+// reciprocal(Tensor input) -> Tensor out
+class TP_API ReciprocalBackward final : public FuncOp<ReciprocalBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"reciprocal", "reciprocal(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ReciprocalBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ReciprocalBackward)
+};
+
+// relu(Tensor input) -> Tensor out
+class TP_API ReluBackward final : public FuncOp<ReluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"relu", "relu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ReluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ReluBackward)
+};
+
+// relu6(Tensor input) -> Tensor out
+class TP_API Relu6Backward final : public FuncOp<Relu6Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"relu6", "relu6(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Relu6Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Relu6Backward)
+};
+
+// round(Tensor input) -> Tensor out
+class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"round", "round(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "RoundBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(RoundBackward)
+};
+
+// rsqrt(Tensor input) -> Tensor out
+class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"rsqrt", "rsqrt(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "RsqrtBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(RsqrtBackward)
+};
+
+// scaled_modified_bessel_k0(Tensor input) -> Tensor out
+class TP_API ScaledModifiedBesselK0Backward final : public FuncOp<ScaledModifiedBesselK0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"scaled_modified_bessel_k0",
+      "scaled_modified_bessel_k0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ScaledModifiedBesselK0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ScaledModifiedBesselK0Backward)
+};
+
+// scaled_modified_bessel_k1(Tensor input) -> Tensor out
+class TP_API ScaledModifiedBesselK1Backward final : public FuncOp<ScaledModifiedBesselK1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"scaled_modified_bessel_k1",
+      "scaled_modified_bessel_k1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ScaledModifiedBesselK1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ScaledModifiedBesselK1Backward)
+};
+
+// selu(Tensor input) -> Tensor out
+class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"selu", "selu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SeluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SeluBackward)
+};
+
 // sgn(Tensor input) -> Tensor out
 class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
  public:
@@ -47,211 +264,78 @@ class TP_API SignBackward final : public FuncOp<SignBackward, 1, 0> {
   TP_NODE_DISPOSE(SignBackward)
 };
 
-// silu(Tensor input) -> Tensor out
-class TP_API SiluBackward final : public FuncOp<SiluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"silu", "silu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SiluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// modified_bessel_k0(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_k0(const Storage& input);
+TP_API TensorRef modified_bessel_k0(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SiluBackward)
-};
+// modified_bessel_k1(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_k1(const Storage& input);
+TP_API TensorRef modified_bessel_k1(const TensorRef& input);
 
-// sin(Tensor input) -> Tensor out
-class TP_API SinBackward final : public FuncOp<SinBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sin", "sin(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SinBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// ndtr(Tensor input) -> Tensor out
+TP_API Storage ndtr(const Storage& input);
+TP_API TensorRef ndtr(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SinBackward)
-};
+// ndtri(Tensor input) -> Tensor out
+TP_API Storage ndtri(const Storage& input);
+TP_API TensorRef ndtri(const TensorRef& input);
 
-// sinc(Tensor input) -> Tensor out
-class TP_API SincBackward final : public FuncOp<SincBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sinc", "sinc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SincBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// neg(Tensor input) -> Tensor out
+TP_API Storage neg(const Storage& input);
+TP_API TensorRef neg(const TensorRef& input);
+TP_API TensorRef neg_(const TensorRef& input);
+TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(SincBackward)
-};
+// polygamma_of(Tensor input, int order) -> Tensor out
+TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
+TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
 
-// sinh(Tensor input) -> Tensor out
-class TP_API SinhBackward final : public FuncOp<SinhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sinh", "sinh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SinhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// rad2deg(Tensor input) -> Tensor out
+TP_API Storage rad2deg(const Storage& input);
+TP_API TensorRef rad2deg(const TensorRef& input);
+TP_API TensorRef rad2deg_(const TensorRef& input);
+TP_API TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(SinhBackward)
-};
+// reciprocal(Tensor input) -> Tensor out
+TP_API Storage reciprocal(const Storage& input);
+TP_API TensorRef reciprocal(const TensorRef& input);
+TP_API TensorRef reciprocal_(const TensorRef& input);
+TP_API TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_);
 
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-class TP_API SoftplusBackward final : public FuncOp<SoftplusBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softplus",
-      "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftplusBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// relu(Tensor input) -> Tensor out
+TP_API Storage relu(const Storage& input);
+TP_API TensorRef relu(const TensorRef& input);
+TP_API TensorRef relu_(const TensorRef& input);
 
-  double beta_ = 0;
-  double threshold_ = 0;
+// relu6(Tensor input) -> Tensor out
+TP_API Storage relu6(const Storage& input);
+TP_API TensorRef relu6(const TensorRef& input);
+TP_API TensorRef relu6_(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SoftplusBackward)
-};
+// round(Tensor input) -> Tensor out
+TP_API Storage round(const Storage& input);
+TP_API TensorRef round(const TensorRef& input);
+TP_API TensorRef round_(const TensorRef& input);
+TP_API TensorRef round_out(const TensorRef& input, const TensorRef& out_);
 
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-class TP_API SoftshrinkBackward final : public FuncOp<SoftshrinkBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "SoftshrinkBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// rsqrt(Tensor input) -> Tensor out
+TP_API Storage rsqrt(const Storage& input);
+TP_API TensorRef rsqrt(const TensorRef& input);
+TP_API TensorRef rsqrt_(const TensorRef& input);
+TP_API TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_);
 
-  double lambd_ = 0;
+// scaled_modified_bessel_k0(Tensor input) -> Tensor out
+TP_API Storage scaled_modified_bessel_k0(const Storage& input);
+TP_API TensorRef scaled_modified_bessel_k0(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SoftshrinkBackward)
-};
+// scaled_modified_bessel_k1(Tensor input) -> Tensor out
+TP_API Storage scaled_modified_bessel_k1(const Storage& input);
+TP_API TensorRef scaled_modified_bessel_k1(const TensorRef& input);
 
-// softsign(Tensor input) -> Tensor out
-class TP_API SoftsignBackward final : public FuncOp<SoftsignBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softsign", "softsign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftsignBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SoftsignBackward)
-};
-
-// sqrt(Tensor input) -> Tensor out
-class TP_API SqrtBackward final : public FuncOp<SqrtBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sqrt", "sqrt(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SqrtBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SqrtBackward)
-};
-
-// square(Tensor input) -> Tensor out
-class TP_API SquareBackward final : public FuncOp<SquareBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"square", "square(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SquareBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SquareBackward)
-};
-
-// tan(Tensor input) -> Tensor out
-class TP_API TanBackward final : public FuncOp<TanBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tan", "tan(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(TanBackward)
-};
-
-// tanh(Tensor input) -> Tensor out
-class TP_API TanhBackward final : public FuncOp<TanhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tanh", "tanh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(TanhBackward)
-};
-
-// tanhshrink(Tensor input) -> Tensor out
-class TP_API TanhshrinkBackward final : public FuncOp<TanhshrinkBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanhshrinkBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(TanhshrinkBackward)
-};
-
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-class TP_API ThresholdBackward final : public FuncOp<ThresholdBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"threshold",
-      "threshold(Tensor input, float threshold, float value) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ThresholdBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double threshold_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(ThresholdBackward)
-};
-
-// trunc(Tensor input) -> Tensor out
-class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"trunc", "trunc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TruncBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(TruncBackward)
-};
+// selu(Tensor input) -> Tensor out
+TP_API Storage selu(const Storage& input);
+TP_API TensorRef selu(const TensorRef& input);
+TP_API TensorRef selu_(const TensorRef& input);
 
 // sgn(Tensor input) -> Tensor out
 TP_API Storage sgn(const Storage& input);
@@ -270,77 +354,5 @@ TP_API Storage sign(const Storage& input);
 TP_API TensorRef sign(const TensorRef& input);
 TP_API TensorRef sign_(const TensorRef& input);
 TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
-
-// silu(Tensor input) -> Tensor out
-TP_API Storage silu(const Storage& input);
-TP_API TensorRef silu(const TensorRef& input);
-
-// sin(Tensor input) -> Tensor out
-TP_API Storage sin(const Storage& input);
-TP_API TensorRef sin(const TensorRef& input);
-TP_API TensorRef sin_(const TensorRef& input);
-TP_API TensorRef sin_out(const TensorRef& input, const TensorRef& out_);
-
-// sinc(Tensor input) -> Tensor out
-TP_API Storage sinc(const Storage& input);
-TP_API TensorRef sinc(const TensorRef& input);
-TP_API TensorRef sinc_(const TensorRef& input);
-TP_API TensorRef sinc_out(const TensorRef& input, const TensorRef& out_);
-
-// sinh(Tensor input) -> Tensor out
-TP_API Storage sinh(const Storage& input);
-TP_API TensorRef sinh(const TensorRef& input);
-TP_API TensorRef sinh_(const TensorRef& input);
-TP_API TensorRef sinh_out(const TensorRef& input, const TensorRef& out_);
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-TP_API Storage softplus(const Storage& input, double beta, double threshold);
-TP_API TensorRef softplus(const TensorRef& input, double beta, double threshold);
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-TP_API Storage softshrink(const Storage& input, double lambd);
-TP_API TensorRef softshrink(const TensorRef& input, double lambd);
-
-// softsign(Tensor input) -> Tensor out
-TP_API Storage softsign(const Storage& input);
-TP_API TensorRef softsign(const TensorRef& input);
-
-// sqrt(Tensor input) -> Tensor out
-TP_API Storage sqrt(const Storage& input);
-TP_API TensorRef sqrt(const TensorRef& input);
-TP_API TensorRef sqrt_(const TensorRef& input);
-TP_API TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_);
-
-// square(Tensor input) -> Tensor out
-TP_API Storage square(const Storage& input);
-TP_API TensorRef square(const TensorRef& input);
-TP_API TensorRef square_(const TensorRef& input);
-TP_API TensorRef square_out(const TensorRef& input, const TensorRef& out_);
-
-// tan(Tensor input) -> Tensor out
-TP_API Storage tan(const Storage& input);
-TP_API TensorRef tan(const TensorRef& input);
-TP_API TensorRef tan_(const TensorRef& input);
-TP_API TensorRef tan_out(const TensorRef& input, const TensorRef& out_);
-
-// tanh(Tensor input) -> Tensor out
-TP_API Storage tanh(const Storage& input);
-TP_API TensorRef tanh(const TensorRef& input);
-TP_API TensorRef tanh_(const TensorRef& input);
-TP_API TensorRef tanh_out(const TensorRef& input, const TensorRef& out_);
-
-// tanhshrink(Tensor input) -> Tensor out
-TP_API Storage tanhshrink(const Storage& input);
-TP_API TensorRef tanhshrink(const TensorRef& input);
-
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-TP_API Storage threshold(const Storage& input, double threshold, double value);
-TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
-
-// trunc(Tensor input) -> Tensor out
-TP_API Storage trunc(const Storage& input);
-TP_API TensorRef trunc(const TensorRef& input);
-TP_API TensorRef trunc_(const TensorRef& input);
-TP_API TensorRef trunc_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -462,6 +462,8 @@ TP_API Storage as_strided(const Storage& input, const Dims& size, const Dims& st
     std::optional<std::int64_t> storage_offset);
 TP_API TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset);
+TP_API TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stride,
+    std::optional<std::int64_t> storage_offset);
 
 // chunk(Tensor input, int chunks, int dim=0) -> Tensor[] out
 TP_API std::vector<Storage> chunk(const Storage& input, std::int64_t chunks, std::int64_t dim);
@@ -524,10 +526,12 @@ TP_API std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dim
 // squeeze(Tensor input, int[]? dim=None) -> Tensor out
 TP_API Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TP_API TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
+TP_API TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim);
 
 // t(Tensor input) -> Tensor out
 TP_API Storage t(const Storage& input);
 TP_API TensorRef t(const TensorRef& input);
+TP_API TensorRef t_(const TensorRef& input);
 
 // tensor_split(Tensor input, int sections, int dim=0) -> Tensor[] out
 TP_API std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, std::int64_t dim);
@@ -540,6 +544,7 @@ TP_API std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& i
 // transpose(Tensor input, int dim0, int dim1) -> Tensor out
 TP_API Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TP_API TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+TP_API TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 
 // unbind(Tensor input, int dim=0) -> Tensor[] out
 TP_API std::vector<Storage> unbind(const Storage& input, std::int64_t dim);
@@ -556,6 +561,7 @@ TP_API TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int
 // unsqueeze(Tensor input, int dim) -> Tensor out
 TP_API Storage unsqueeze(const Storage& input, std::int64_t dim);
 TP_API TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+TP_API TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim);
 
 // view(Tensor input, int[] shape) -> Tensor out
 TP_API Storage view(const Storage& input, const Dims& shape);

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib
 import json
+import math
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,6 +145,7 @@ class Replay:
     values: dict[int, Array] = field(default_factory=dict)
     recording: bool = True
     tangents: bool = False  # forward mode: no_grad and hooks do not count, detach does
+    constants: dict[int, Any] = field(default_factory=dict)  # the program's arrays as tensors, by their place in it
 
 
 @dataclass
@@ -180,7 +182,7 @@ class Machine:
             case {"list": items}:
                 return [self.argument(x) for x in items]
             case {"array": data}:
-                return self.tp.tensor(decode(data))
+                return self.constant(data)
             case {"dtype": name}:
                 return getattr(self.tp, name)
             case {"tuple": items}:
@@ -188,6 +190,14 @@ class Machine:
             case {"slice": (start, stop, step)}:
                 return slice(start, stop, step)
         return a
+
+    def constant(self, data: dict[str, Any]) -> Any:
+        if self.replay is None:
+            return self.tp.tensor(decode(data))
+        known = self.replay.constants
+        if id(data) not in known:
+            known[id(data)] = self.tp.tensor(decode(data))
+        return known[id(data)]
 
     def function(self, home: str, name: str) -> Any:
         place: Any = self.tp._C.internal if home == "internal" else self.tp
@@ -199,14 +209,14 @@ class Machine:
     def feed(self, step: dict[str, Any]) -> Any:
         """A base value moved a little by another value, bent into its sizes."""
         tp, shape = self.tp, tuple(step["shape"])
-        size = int(np.prod(shape, dtype=np.int64))
+        size = math.prod(shape)
         flat = self.values[step["from"]].reshape(-1)
         if flat.shape[0] < size:
             flat = tp.cat([flat] * (-(-size // flat.shape[0])))
         t = (flat[:size].reshape(shape) if flat.shape[0] > size else flat.reshape(shape)).sin() * step["scale"]
         if step.get("symmetric"):
             t = t + t.transpose(-1, -2)
-        base = tp.tensor(decode(step["base"]))
+        base = self.constant(step["base"])
         return base + t * (1 + 0.5j) if base.is_complex() else base + t
 
     def settle(self, step: dict[str, Any]) -> Any:
@@ -225,7 +235,7 @@ class Machine:
         total = None
         for name, w in self.program["weights"].items():
             t = self.values[name]
-            term = (t * self.tp.tensor(decode(w))).sum()
+            term = (t * self.constant(w)).sum()
             total = term if total is None else total + term
         return total
 

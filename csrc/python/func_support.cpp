@@ -1,0 +1,144 @@
+// Aliases of arguments, histories of results, and the pass between them.
+#include "python/func_support.h"
+
+#include "python/function.h"
+
+namespace tp::python::func {
+
+ArgNums parse_argnums(PyObject* o) {
+  ArgNums nums;
+  const auto one = [&](PyObject* i) {
+    const Py_ssize_t v = PyLong_Check(i) && !PyBool_Check(i) ? PyLong_AsSsize_t(i) : -1;
+    if (PyErr_Occurred()) host_error();
+    if (!PyLong_Check(i)) runtime_error("argnum must be int, got: ", Py_TYPE(i)->tp_name);
+    for (Py_ssize_t seen : nums.at)
+      if (seen == v) runtime_error("argnums elements must be unique, got ", v, " twice");
+    nums.at.push_back(v);
+  };
+  if (!PyTuple_Check(o)) {
+    if (!PyLong_Check(o)) runtime_error("argnums must be int or Tuple[int, ...], got: ", Py_TYPE(o)->tp_name);
+    one(o);
+    return nums;
+  }
+  nums.tuple = true;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) one(PyTuple_GET_ITEM(o, i));
+  if (nums.at.empty()) runtime_error("argnums must be non-empty");
+  return nums;
+}
+
+Py_ssize_t find_argument(Py_ssize_t at, Py_ssize_t n) {
+  if (at < -n || at >= n) runtime_error("Got argnum=", at, ", but only ", n, " positional inputs");
+  return at < 0 ? at + n : at;
+}
+
+Owned Aliases::add(PyObject* leaf, const char* api) {
+  if (!is_tensor(leaf))
+    value_error(api, ": Thing passed to transform API must be Tensor, got ", Py_TYPE(leaf)->tp_name,
+                "; leave it out of argnums");
+  const TensorRef& t = tensor_of(leaf);
+  if (!is_differentiable(t->dtype()))
+    runtime_error(api, ": only Tensors of floating point and complex dtype can require gradients, got ",
+                  dtype_name(t->dtype()));
+  outside |= t->requires_grad();
+  TensorRef alias = make_alias(t);
+  edges.push_back(gradient_edge(alias));
+  tensors.push_back(without_history(t));
+  levels.push_back(0);
+  return Owned(wrap(std::move(alias)));
+}
+
+Output output_of(const TensorRef& t) { return {t, 0}; }
+TensorRef output_wrapped(TensorRef physical, std::uint32_t) { return physical; }
+TensorRef peeled(const TensorRef& t, std::uint32_t) { return t; }
+Shape logical_sizes(const Shape& physical, std::uint32_t) { return physical; }
+
+void split_aux(const char* api, Owned& result, Owned& aux) {
+  PyObject* pair = result.get();
+  if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2)
+    runtime_error(api, ": output of function f should be a tuple: (output, aux) if has_aux is True");
+  aux = Owned::share(PyTuple_GET_ITEM(pair, 1));
+  result = Owned::share(PyTuple_GET_ITEM(pair, 0));
+}
+
+bool followed(const Aliases& aliases, std::span<const Edge> histories, bool recording) {
+  if (!recording) return false;
+  return aliases.outside || Engine::reaches_older(histories, aliases.age);
+}
+
+TensorRef released(const TensorRef& t, const Aliases& aliases, bool recording) {
+  if (!t->requires_grad()) return t;
+  const Output out = output_of(t);
+  const Edge history = gradient_edge(out.physical);
+  if (followed(aliases, {&history, 1}, recording)) return t;
+  return output_wrapped(without_history(out.physical), out.levels);
+}
+
+Owned released(Owned tree, const Aliases& aliases, bool recording) {
+  return map_tree(tree.get(), [&](PyObject* leaf) {
+    if (!is_tensor(leaf)) return Owned::share(leaf);
+    const TensorRef& t = tensor_of(leaf);
+    TensorRef r = released(t, aliases, recording);
+    return r == t ? Owned::share(leaf) : Owned(wrap(std::move(r)));
+  });
+}
+
+std::vector<TensorRef> pull_back(const Aliases& aliases, std::span<const Edge> roots, std::span<const TensorRef> seeds,
+                                 bool keep_graph, bool create_graph) {
+  std::vector<TensorRef> grads;
+  if (roots.empty())
+    grads.resize(aliases.edges.size());
+  else
+    grads = Engine::run({.roots = roots,
+                         .seeds = seeds,
+                         .inputs = {aliases.edges.data(), aliases.edges.size()},
+                         .keep_graph = keep_graph,
+                         .create_graph = create_graph,
+                         .accumulate = false});
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const TensorRef& like = aliases.tensors[i];
+    if (!grads[i])
+      grads[i] = wiring::wrap(zeros_storage(like->sizes(), like->dtype()));
+    else if (!create_graph && grads[i]->requires_grad())
+      grads[i] = without_history(grads[i]);
+  }
+  return grads;
+}
+
+namespace {
+
+PyObject* bind_method(PyObject* o, PyObject* instance, PyObject*) {
+  if (instance && instance != Py_None) return PyMethod_New(o, instance);
+  Py_INCREF(o);
+  return o;
+}
+PyGetSetDef own_attributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
+
+}  // namespace
+
+void make_callable(PyTypeObject& t, const char* name, Py_ssize_t size, Py_ssize_t call_offset, Py_ssize_t dict_offset) {
+  t.tp_name = name;
+  t.tp_basicsize = size;
+  t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
+  t.tp_vectorcall_offset = call_offset;
+  t.tp_call = PyVectorcall_Call;
+  if (!dict_offset) return;
+  t.tp_dictoffset = dict_offset;
+  t.tp_setattro = PyObject_GenericSetAttr;
+  t.tp_descr_get = bind_method;
+  t.tp_getset = own_attributes;
+}
+
+PyObject* wrapped_attribute(PyObject* self, PyObject* func, PyObject* name) {
+  // The type has a __doc__ of its own, which would hide the function's.
+  PyObject* found = PyUnicode_CompareWithASCIIString(name, "__doc__") == 0 ? PyObject_GetAttr(func, name)
+                                                                           : PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) {
+    Py_INCREF(func);
+    return func;
+  }
+  return PyObject_GetAttr(func, name);
+}
+
+}  // namespace tp::python::func

@@ -1,0 +1,260 @@
+"""Sums of products over named dimensions: einsum, tensordot, bilinear forms, as batched matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tensorplay as tp
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+Tensor = Any
+Labels = list[str]
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Also takes the sublist form: a tensor and the numbers of its dimensions in turn, the result's numbers last."""
+    if isinstance(equation, tp.Tensor):
+        equation, operands = _from_sublists((equation, *operands))
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: argument 'equation' must be str, not {type(equation).__name__}")
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    for i, x in enumerate(operands):
+        if not isinstance(x, tp.Tensor):
+            raise TypeError(f"einsum: operand {i} must be a Tensor, not {type(x).__name__}")
+    if not operands:
+        raise ValueError("einsum: needs at least one operand")
+    inputs, out, wide = _parse(equation, operands)
+    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
+    sizes = _sizes(equation, terms)
+    while len(terms) > 1:
+        i, j = _next_pair(terms, sizes, out)
+        right, left = terms.pop(j), terms.pop(i)
+        kept = {*out, *(c for _, labels in terms for c in labels)}
+        terms.insert(i, _pair(*left, *right, kept, sizes))
+    x, labels = _sum_out(*terms[0], set(out))
+    x = x.permute([labels.index(c) for c in out if c in labels]) if labels else x
+    if len(labels) < len(out):  # a name of the result in no operand was refused; broadcast names may be absent
+        x = x.reshape([sizes[c] if c in labels else 1 for c in out])
+    return x.expand([sizes[c] for c in out]) if wide else x
+
+
+def _from_sublists(items: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Tensors and lists of numbers in turn, as an equation: number k is letter k, Ellipsis three dots."""
+
+    def letters(numbers: Any) -> str:
+        text = ""
+        for k in numbers:
+            if k is Ellipsis:
+                text += "..."
+            elif isinstance(k, int) and 0 <= k < len(LETTERS):
+                text += LETTERS[k]
+            else:
+                raise ValueError(f"einsum: {k!r} names no dimension; the sublist form takes 0 to 51 and Ellipsis")
+        return text
+
+    pairs = len(items) // 2
+    for k in range(pairs):
+        if not isinstance(items[2 * k], tp.Tensor) or not isinstance(items[2 * k + 1], (list, tuple)):
+            raise TypeError("einsum: the sublist form is tensor, list, tensor, list, ..., and the result's list last")
+    equation = ",".join(letters(items[2 * k + 1]) for k in range(pairs))
+    if len(items) % 2:
+        equation += "->" + letters(items[-1])
+    return equation, tuple(items[2 * k] for k in range(pairs))
+
+
+def _parse(equation: str, operands: Sequence[Tensor]) -> tuple[list[Labels], Labels, bool]:
+    """Labels of each operand and of the result; dots become the names 0, 1, ... counted from the last dimension."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(operands):
+        raise ValueError(f"einsum: '{equation}' names {len(parts)} operands, {len(operands)} were given")
+    inputs: list[Labels] = []
+    dots = 0
+    for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
+        names = _letters(equation, part)
+        plain = len(names) - ("..." in names)
+        if x.ndim < plain or (x.ndim > plain and "..." not in names):
+            raise ValueError(f"einsum: '{part}' names {plain} dimensions, operand {i} has sizes {list(x.shape)}")
+        n = x.ndim - plain
+        dots = max(dots, n)
+        at = names.index("...") if "..." in names else 0
+        inputs.append([*names[:at], *(str(k) for k in reversed(range(n))), *names[at + 1 :]] if n else
+                      [c for c in names if c != "..."])  # fmt: skip
+    wide = [str(k) for k in reversed(range(dots))]
+    used = [c for labels in inputs for c in labels]
+    if not arrow:
+        return inputs, wide + sorted({c for c in used if used.count(c) == 1 and not c.isdigit()}), False
+    out: Labels = []
+    for c in _letters(equation, right):
+        if c == "...":
+            out += wide
+        elif c in out:
+            raise ValueError(f"einsum: '{c}' stands twice in the result of '{equation}'")
+        elif c not in used:
+            raise ValueError(f"einsum: '{c}' of the result is in no operand of '{equation}'")
+        else:
+            out.append(c)
+    return inputs, out, False
+
+
+def _letters(equation: str, part: str) -> Labels:
+    head, dots, tail = part.partition("...")
+    names = [*head, *(["..."] if dots else []), *tail]
+    for c in names:
+        if c != "..." and c not in LETTERS:
+            raise ValueError(f"einsum: '{c}' in '{equation}' is not a letter; dimensions are a to z and A to Z")
+    return names
+
+
+def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+    """A name that stands twice in an operand: its diagonal."""
+    labels = list(labels)
+    for c in dict.fromkeys(labels):
+        while labels.count(c) > 1:
+            i = labels.index(c)
+            j = labels.index(c, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ValueError(f"einsum: '{c}' stands for sizes {x.shape[i]} and {x.shape[j]} of one operand")
+            x = x.diagonal(0, i, j)
+            del labels[j], labels[i]
+            labels.append(c)
+    return x, labels
+
+
+def _sizes(equation: str, terms: Sequence[tuple[Tensor, Labels]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for x, labels in terms:
+        for c, n in zip(labels, x.shape, strict=True):
+            old = sizes.setdefault(c, n)
+            if old == 1:
+                sizes[c] = n
+            elif n not in (1, old):
+                name = "..." if c.isdigit() else c
+                raise ValueError(f"einsum: '{name}' of '{equation}' stands for sizes {old} and {n}")
+    return sizes
+
+
+def _next_pair(terms: Sequence[tuple[Tensor, Labels]], sizes: dict[str, int], out: Labels) -> tuple[int, int]:
+    """The two operands whose product is smallest, the first of several: a greedy order of contraction."""
+    if len(terms) == 2:
+        return 0, 1
+    best: tuple[float, int, int] | None = None
+    for i in range(len(terms)):
+        for j in range(i + 1, len(terms)):
+            rest = {*out, *(c for k, (_, labels) in enumerate(terms) if k not in (i, j) for c in labels)}
+            both = {*terms[i][1], *terms[j][1]}
+            cost = float(math.prod(sizes[c] for c in both & rest)), math.prod(sizes[c] for c in both)
+            if best is None or (cost[0] + 1e-9 * cost[1]) < best[0]:
+                best = (cost[0] + 1e-9 * cost[1], i, j)
+    assert best is not None
+    return best[1], best[2]
+
+
+def _sum_out(x: Tensor, labels: Labels, kept: set[str]) -> tuple[Tensor, Labels]:
+    gone = [i for i, c in enumerate(labels) if c not in kept]
+    return (x.sum(gone), [c for c in labels if c in kept]) if gone else (x, labels)
+
+
+def _pair(
+    a: Tensor, names_a: Labels, b: Tensor, names_b: Labels, kept: set[str], sizes: dict[str, int]
+) -> tuple[Tensor, Labels]:
+    """The product of two operands, summed over what only they have."""
+    a, names_a = _sum_out(a, names_a, kept | set(names_b))
+    b, names_b = _sum_out(b, names_b, kept | set(names_a))
+    # A size of 1 that broadcasts and is summed over: the other operand is summed alone.
+    for c in [c for c in names_a if c in names_b and c not in kept]:
+        i, j = names_a.index(c), names_b.index(c)
+        if a.shape[i] != b.shape[j]:
+            a, names_a = (a.sum(i), [x for x in names_a if x != c])
+            b, names_b = (b.sum(j), [x for x in names_b if x != c])
+    batch = [c for c in names_a if c in names_b and c in kept]
+    summed = [c for c in names_a if c in names_b and c not in kept]
+    only_a = [c for c in names_a if c not in names_b]
+    only_b = [c for c in names_b if c not in names_a]
+    a = a.permute([names_a.index(c) for c in batch + only_a + summed])
+    b = b.permute([names_b.index(c) for c in batch + summed + only_b])
+    if not summed:
+        a = a.reshape([*a.shape, *(1,) * len(only_b)])
+        b = b.reshape([*b.shape[: len(batch)], *(1,) * len(only_a), *b.shape[len(batch) :]])
+        return a * b, batch + only_a + only_b
+    wide = [sizes[c] for c in batch]
+    a = a.expand([*wide, *a.shape[len(batch) :]])
+    b = b.expand([*wide, *b.shape[len(batch) :]])
+    rows, columns = [sizes[c] for c in only_a], [sizes[c] for c in only_b]
+    inner = math.prod(sizes[c] for c in summed)
+    n, m, k = math.prod(wide), math.prod(rows), math.prod(columns)
+    rows = list(a.shape[len(batch) : len(batch) + len(only_a)])
+    columns = list(b.shape[len(b.shape) - len(only_b) :]) if only_b else []
+    m, k = math.prod(rows), math.prod(columns)
+    if batch:
+        x = tp.bmm(a.reshape([n, m, inner]), b.reshape([n, inner, k]))
+    else:
+        x = tp.mm(a.reshape([m, inner]), b.reshape([inner, k]))
+    return x.reshape([*wide, *rows, *columns]), batch + only_a + only_b
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    if isinstance(dims, tp.Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: dims={dims} does not fit sizes {list(a.shape)} and {list(b.shape)}")
+        left, right = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(left) != len(right):
+        raise ValueError(f"tensordot: {len(left)} dimensions of a and {len(right)} of b; they are summed in pairs")
+    left, right = [_wrap("tensordot", d, a) for d in left], [_wrap("tensordot", d, b) for d in right]
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j]:
+            if 1 not in (a.shape[i], b.shape[j]):
+                raise ValueError(
+                    f"tensordot: dimension {i} of a has size {a.shape[i]}, dimension {j} of b size {b.shape[j]}"
+                )
+            a, b = a.sum(i, keepdim=True), b.sum(j, keepdim=True)
+    rest_a = [i for i in range(a.ndim) if i not in left]
+    rest_b = [j for j in range(b.ndim) if j not in right]
+    sizes = [*(a.shape[i] for i in rest_a), *(b.shape[j] for j in rest_b)]
+    inner = math.prod(a.shape[i] for i in left)
+    rows, columns = math.prod(a.shape[i] for i in rest_a), math.prod(b.shape[j] for j in rest_b)
+    x = a.permute(rest_a + left).reshape([rows, inner])
+    y = b.permute(right + rest_b).reshape([inner, columns])
+    return tp.mm(x, y).reshape(sizes)
+
+
+def _wrap(op: str, dim: int, x: Tensor) -> int:
+    if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        raise IndexError(f"{op}: dimension {dim} is out of range for sizes {list(x.shape)}")
+    return dim % max(x.ndim, 1)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    if weight.ndim != 3 or input1.shape[-1:] != weight.shape[1:2] or input2.shape[-1:] != weight.shape[2:3]:
+        raise ValueError(
+            f"bilinear: weight of sizes [out, in1, in2] is needed for inputs of sizes {list(input1.shape)} and "
+            f"{list(input2.shape)}; got {list(weight.shape)}"
+        )
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise ValueError(
+            f"bilinear: inputs of sizes {list(input1.shape)} and {list(input2.shape)} differ before the last"
+        )
+    x = input1.reshape([-1, input1.shape[-1]])
+    y = input2.reshape([-1, input2.shape[-1]])
+    out = (tp.einsum("ni,oij->noj", x, weight) * y.unsqueeze(1)).sum(-1)
+    out = out.reshape([*input1.shape[:-1], weight.shape[0]])
+    return out if bias is None else out + bias
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    x, y = tp.broadcast_tensors(input, other)
+    if dim is None:
+        dim = next((i for i, n in enumerate(x.shape) if n == 3), None)
+        if dim is None:
+            raise ValueError(f"cross: no dimension of sizes {list(x.shape)} is 3")
+    if x.shape[_wrap("cross", dim, x)] != 3:
+        raise ValueError(f"cross: dimension {dim} of sizes {list(x.shape)} is not 3")
+    return tp.linalg.cross(x, y, dim=dim)

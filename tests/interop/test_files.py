@@ -1,0 +1,79 @@
+"""save and load, pickles of tensors and generators, and what is said where the package for files is missing."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+import tensorplay as tp
+
+NAMES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+]
+
+
+def tensors() -> dict[str, tp.Tensor]:
+    made = {n: tp.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(tp, n)) for n in NAMES}
+    return {**made, "empty": tp.zeros(2, 0), "scalar": tp.tensor(2.5), "turned": tp.arange(6).reshape(2, 3).T}
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    kept = tensors()
+    memory = io.BytesIO()
+    tp.save(kept, tmp_path / "a.safetensors")
+    tp.save(kept, memory)
+    memory.seek(0)
+    for back in (tp.load(tmp_path / "a.safetensors"), tp.load(memory)):
+        assert set(back) == set(kept)
+        for name, t in kept.items():
+            assert back[name].dtype is t.dtype and back[name].shape == t.shape
+            assert tp.equal(back[name], t), name
+    back[NAMES[1]][0] = 7  # memory of its own, writable
+
+
+def test_refusals(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    with pytest.raises(TypeError, match="save: expected a dictionary"):
+        tp.save(tp.ones(2), tmp_path / "a")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="save: expected tensors by name, got int under 'n'"):
+        tp.save({"n": 3}, tmp_path / "a")
+    with pytest.raises(TypeError, match="complex128.*view_as_real"):
+        tp.save({"z": tp.ones(2, dtype=tp.complex128)}, tmp_path / "a")
+    (tmp_path / "b").write_bytes(b"no such thing")
+    with pytest.raises(ValueError, match=r"load: .*no safetensors file"):
+        tp.load(tmp_path / "b")
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    for call in (lambda: tp.save({}, tmp_path / "a"), lambda: tp.load(tmp_path / "a")):
+        with pytest.raises(ImportError, match="extra 'files'"):
+            call()
+
+
+def test_pickles() -> None:
+    for name, t in {**tensors(), "wide": tp.ones(2, dtype=tp.complex128)}.items():
+        back = pickle.loads(pickle.dumps(t))
+        assert back.dtype is t.dtype and tp.equal(back, t), name
+    g = tp.Generator().manual_seed(5)
+    tp.rand(3, generator=g)
+    back_g = pickle.loads(pickle.dumps(g))
+    assert back_g.initial_seed() == 5
+    assert tp.rand(4, generator=g).tolist() == tp.rand(4, generator=back_g).tolist()

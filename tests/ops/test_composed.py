@@ -1,0 +1,513 @@
+"""Ops written in Python over other ops: values, edges and messages that no single NumPy call says."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorplay as tp
+
+F = tp.nn.functional
+RNG = np.random.default_rng(0)
+
+
+def same(got, want, tol=1e-12):
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=tol, atol=tol)
+
+
+# ---- contraction ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "equation, sizes",
+    [
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("ba,cb", [(2, 3), (4, 2)]),
+        ("ii", [(3, 3)]),
+        ("iij->j", [(3, 3, 2)]),
+        ("...i,...i->...", [(2, 1, 3), (4, 3)]),
+        ("i...,j...->...", [(2, 3), (4, 3)]),
+        ("abc,cd,de->abe", [(2, 3, 4), (4, 5), (5, 2)]),
+        ("a,b,c,d->dcba", [(2,), (3,), (2,), (2,)]),
+        ("ij->", [(2, 3)]),
+        (" i j , j -> i ", [(2, 3), (3,)]),
+        ("aBc,Bd->acd", [(2, 3, 4), (3, 5)]),
+    ],
+)
+def test_einsum(equation, sizes):
+    arrays = [RNG.normal(size=s) for s in sizes]
+    same(tp.einsum(equation, *map(tp.tensor, arrays)), np.einsum(equation, *arrays))
+
+
+def test_einsum_sublists():
+    a, b = RNG.normal(size=(2, 3)), RNG.normal(size=(3, 4))
+    same(tp.einsum(tp.tensor(a), [0, 1], tp.tensor(b), [1, 2], [0, 2]), a @ b)
+    same(tp.einsum(tp.tensor(a), [..., 5], tp.tensor(b), [5, 0], [..., 0]), a @ b)
+
+
+def test_einsum_sizes_of_one_broadcast():
+    a, b = RNG.normal(size=(2, 1)), RNG.normal(size=(3, 4))
+    same(tp.einsum("ij,jk->ik", tp.tensor(a), tp.tensor(b)), np.broadcast_to(a, (2, 3)) @ b)
+    same(tp.einsum("ij,ij->ij", tp.tensor(a), tp.tensor(b[:2, :2])), a * b[:2, :2])
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda x: tp.einsum("ij,jk", x), "names 2 operands, 1"),
+        (lambda x: tp.einsum("ijk", x), r"names 3 dimensions, operand 0 has sizes \[2, 3\]"),
+        (lambda x: tp.einsum("ij->k", x), "'k' of the result"),
+        (lambda x: tp.einsum("ij->ii", x), "'i' stands twice"),
+        (lambda x: tp.einsum("ii", x), "sizes 2 and 3"),
+        (lambda x: tp.einsum("i?", x), r"'\?'"),
+        (lambda x: tp.einsum("ij,ji->", x, x), "sizes 2 and 3|sizes 3 and 2"),
+    ],
+)
+def test_einsum_messages(call, says):
+    with pytest.raises(ValueError, match=says):
+        call(tp.ones(2, 3))
+
+
+def test_tensordot_pairs():
+    a, b = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(4, 2, 5))
+    same(tp.tensordot(tp.tensor(a), tp.tensor(b), ([2, 0], [0, 1])), np.tensordot(a, b, ([2, 0], [0, 1])))
+    same(tp.tensordot(tp.tensor(a), tp.tensor(b), 0), np.tensordot(a, b, 0))
+    with pytest.raises(ValueError, match="tensordot: dimension 2 of a has size 4, dimension 1 of b size 2"):
+        tp.tensordot(tp.tensor(a), tp.tensor(b), ([2], [1]))
+
+
+# ---- shape ----------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_one_by_one():
+    x, y = tp.tensor([1.0, 2.0]), tp.tensor([3.0, 4.0, 5.0])
+    assert [tuple(t.shape) for t in tp.meshgrid(x, y, indexing="xy")] == [(3, 2), (3, 2)]
+    assert tuple(tp.cartesian_prod(x, y).shape) == (6, 2)
+    assert tuple(tp.block_diag(x, y).shape) == (2, 5)
+    assert [tuple(t.shape) for t in tp.broadcast_tensors(x.reshape(2, 1), y)] == [(2, 3), (2, 3)]
+    with pytest.raises(TypeError, match="meshgrid: argument 1 must be a Tensor, not int"):
+        tp.meshgrid(x, 3)
+
+
+def test_gradient_over_coordinates():
+    a, at = RNG.normal(size=(5, 4)), np.array([0.0, 0.5, 0.7, 1.5, 4.0])
+    for order in (1, 2):
+        got = tp.gradient(tp.tensor(a), spacing=(tp.tensor(at),), dim=0, edge_order=order)
+        same(got[0], np.gradient(a, at, axis=0, edge_order=order))
+    got = tp.gradient(tp.tensor(a), spacing=(0.5, 2.0))
+    for g, w in zip(got, np.gradient(a, 0.5, 2.0), strict=True):
+        same(g, w)
+
+
+def test_equal_parts_are_demanded():
+    with pytest.raises(ValueError, match="hsplit: dimension 1 of size 5 is not divisible into 2 parts"):
+        tp.ones(2, 5).hsplit(2)
+
+
+def test_repeats():
+    x = tp.tensor([1, 2])
+    assert tp.repeat_interleave(x, 0).tolist() == []
+    assert tp.repeat_interleave(tp.tensor([[1, 2], [3, 4]]), tp.tensor([2, 1]), 1).tolist() == [[1, 1, 2], [3, 3, 4]]
+    with pytest.raises(ValueError, match="negative"):
+        x.repeat_interleave(-1)
+
+
+def test_diff():
+    a = RNG.integers(0, 5, (2, 5))
+    assert tp.diff(tp.tensor(a), 3).tolist() == np.diff(a, 3).tolist()
+    assert tp.diff(tp.tensor([True, False, False])).tolist() == [True, False]
+    assert tp.diff(tp.ones(2), 5).tolist() == []
+
+
+# ---- writes by index ------------------------------------------------------------------------------------------------
+
+
+def scattered(base, index, src, reduce, include_self):
+    """scatter_reduce along the first dimension, one element at a time."""
+    out = base.copy()
+    for j in range(index.shape[1]):
+        for row in np.unique(index[:, j]):
+            values = list(src[index[:, j] == row, j])
+            if include_self:
+                values.insert(0, base[row, j])
+            out[row, j] = {"sum": sum, "prod": math.prod, "mean": np.mean, "amax": max, "amin": min}[reduce](values)
+    return out
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_scatter_reduce(reduce, include_self):
+    base, src = RNG.normal(size=(3, 2)), RNG.normal(size=(5, 2))
+    index = RNG.integers(0, 3, (5, 2))
+    want = scattered(base, index, src, reduce, include_self)
+    x, s, at = tp.tensor(base), tp.tensor(src), tp.tensor(index)
+    same(x.scatter_reduce(0, at, s, reduce, include_self=include_self), want)
+    y = x.clone()
+    assert y.scatter_reduce_(0, at, s, reduce, include_self=include_self) is y
+    same(y, want)
+    assert tp.autograd.gradcheck(
+        lambda x, s: x.scatter_reduce(0, at, s, reduce, include_self=include_self),
+        (x.clone().requires_grad_(), s.clone().requires_grad_()),
+    )
+    if reduce != "sum":
+        one = tp.tensor(index[:, 0])
+        same(
+            x.index_reduce(0, one, s, reduce, include_self=include_self),
+            scattered(base, np.repeat(index[:, :1], 2, 1), src, reduce, include_self),
+        )
+
+
+def test_products_with_zeros_have_gradients():
+    at = tp.tensor([0, 0, 1])
+    src = tp.tensor([0.0, 3.0, 0.0], requires_grad=True)
+    x = tp.tensor([2.0, 0.0, 5.0], requires_grad=True)
+    out = x.scatter_reduce(0, at, src, "prod")
+    assert out.tolist() == [0, 0, 5]
+    out.sum().backward()
+    assert src.grad.tolist() == [6, 0, 0]
+    assert x.grad.tolist() == [0, 0, 1]
+
+
+def test_ties_share_the_gradient():
+    x = tp.tensor([2.0], requires_grad=True)
+    src = tp.tensor([2.0, 1.0], requires_grad=True)
+    x.scatter_reduce(0, tp.tensor([0, 0]), src, "amax").backward(tp.ones(1))
+    assert x.grad.tolist() == [0.5]
+    assert src.grad.tolist() == [0.5, 0]
+
+
+def test_whole_numbers_scatter():
+    x = tp.tensor([1, 2, 3])
+    assert x.scatter_reduce(0, tp.tensor([0, 0]), tp.tensor([5, 6]), "amax").tolist() == [6, 2, 3]
+    assert x.scatter_reduce(0, tp.tensor([0, 0]), tp.tensor([5, 6]), "mean").tolist() == [4, 2, 3]
+    with pytest.raises(ValueError, match="reduce='max' is not one of"):
+        x.scatter_reduce(0, tp.tensor([0]), tp.tensor([5]), "max")
+
+
+def test_masked_scatter():
+    x, mask = tp.zeros(2, 3, dtype=tp.float64), tp.tensor([[True, False, True], [False, True, False]])
+    source = tp.tensor([1.0, 2.0, 3.0, 4.0], dtype=tp.float64)
+    assert x.masked_scatter(mask, source).tolist() == [[1, 0, 2], [0, 3, 0]]
+    assert x.masked_scatter_(mask, source) is x
+    assert x.tolist() == [[1, 0, 2], [0, 3, 0]]
+
+
+def test_put():
+    x = tp.zeros(2, 3)
+    assert x.put(tp.tensor([0, -1]), tp.tensor([1.0, 2.0])).tolist() == [[1, 0, 0], [0, 0, 2]]
+    x.put_(tp.tensor([1, 1]), tp.tensor([1.0, 2.0]), accumulate=True)
+    assert x.tolist() == [[0, 3, 0], [0, 0, 0]]
+
+
+def test_isin():
+    x = tp.arange(20)
+    assert tp.isin(x, tp.arange(3, 15)).tolist() == [3 <= k < 15 for k in range(20)]
+    assert not tp.isin(tp.tensor([math.nan]), tp.tensor([math.nan] * 9)).item()
+    assert tp.isin(x, 3, invert=True).tolist() == [k != 3 for k in range(20)]
+    assert tp.isin(3, x).item()
+    assert tp.isin(x, tp.tensor([], dtype=tp.int64)).sum().item() == 0
+
+
+def test_bags_of_embeddings():
+    table = RNG.normal(size=(6, 2))
+    w, at = tp.tensor(table), np.array([0, 2, 5, 1, 1])
+    offsets = np.array([0, 3, 3])
+    bags = [at[:3], at[3:3], at[3:]]
+    for mode, f in (
+        ("sum", lambda b: table[b].sum(0)),
+        ("mean", lambda b: table[b].mean(0) if len(b) else np.zeros(2)),
+    ):
+        same(F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode=mode), np.stack([f(b) for b in bags]))
+    got = F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode="max")
+    same(got, np.stack([table[b].max(0) if len(b) else np.zeros(2) for b in bags]))
+    weights = RNG.normal(size=5)
+    got = F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode="sum", per_sample_weights=tp.tensor(weights))
+    same(got[0], (table[at[:3]] * weights[:3, None]).sum(0))
+    got = F.embedding_bag(tp.tensor([[0, 1], [2, 2]]), w, mode="mean", padding_idx=1)
+    same(got, np.stack([table[0], table[2]]))
+
+
+# ---- order ----------------------------------------------------------------------------------------------------------
+
+
+def test_unique_slices():
+    a = np.array([[3, 1], [1, 2], [3, 1], [1, 0]])
+    for dim in (0, 1):
+        want = np.unique(a, return_inverse=True, return_counts=True, axis=dim)
+        got = tp.unique(tp.tensor(a), return_inverse=True, return_counts=True, dim=dim)
+        for g, w in zip(got, want, strict=True):
+            assert g.tolist() == w.reshape(tuple(g.shape)).tolist()
+    values, counts = tp.unique_consecutive(tp.tensor([[1, 1], [1, 1], [2, 1]]), return_counts=True, dim=0)
+    assert values.tolist() == [[1, 1], [2, 1]]
+    assert counts.tolist() == [2, 1]
+    values, inverse, counts = tp.unique_consecutive(tp.tensor([3, 3, 1, 3]), return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([3, 1, 3], [0, 0, 1, 2], [2, 1, 1])
+    assert tp.tensor([2, 1, 2]).unique().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("rule", ["linear", "lower", "higher", "midpoint", "nearest"])
+def test_quantiles(rule):
+    a = RNG.permutation(24).reshape(4, 6) * 1.0
+    q = np.array([0.0, 0.21, 0.5, 1.0])
+    for dim in (None, 0, 1):
+        got = tp.quantile(tp.tensor(a), tp.tensor(q), dim, keepdim=True, interpolation=rule)
+        same(got, np.quantile(a, q, axis=dim, keepdims=True, method=rule))
+
+
+def test_quantiles_of_nan():
+    x = tp.tensor([[1.0, math.nan, 3.0], [math.nan, math.nan, math.nan]], dtype=tp.float64)
+    assert x.quantile(0.5, 1).isnan().all()
+    got = x.nanquantile(0.5, 1)
+    assert got[0].item() == 2
+    assert math.isnan(got[1].item())
+    with pytest.raises(ValueError, match=r"quantile: q holds 1.5"):
+        x.quantile(1.5)
+
+
+def test_histograms():
+    a = RNG.normal(size=(3, 7))
+    got = tp.histogram(tp.tensor(a), 5, range=(-1.0, 1.0), weight=tp.tensor(np.abs(a)), density=True)
+    want = np.histogram(a, 5, (-1, 1), weights=np.abs(a), density=True)
+    same(got.hist, want[0])
+    same(got.bin_edges, want[1])
+    assert tp.histc(tp.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist() == [0, 2, 1, 0]
+    assert tp.histc(tp.tensor([2.0, 2.0]), bins=2).tolist() == [0, 2]
+
+
+def test_sorted_places():
+    edges = tp.tensor([1.0, 3.0, 5.0])
+    assert tp.searchsorted(edges, tp.tensor([3.0]), side="right").tolist() == [2]
+    assert tp.searchsorted(edges, 3.0).item() == 1
+    assert tp.searchsorted(edges, tp.tensor([3.0]), out_int32=True).dtype == tp.int32
+    assert tp.bucketize(4.0, edges).item() == 2
+    with pytest.raises(ValueError, match="contradict"):
+        tp.searchsorted(edges, tp.tensor([3.0]), side="left", right=True)
+
+
+# ---- elementwise ----------------------------------------------------------------------------------------------------
+
+
+def test_nan_to_num():
+    x = tp.tensor([math.nan, math.inf, -math.inf, 1.0])
+    got = x.nan_to_num().tolist()
+    assert got == [0, tp.finfo(tp.float32).max, tp.finfo(tp.float32).min, 1]
+    y = x.clone()
+    assert y.nan_to_num_(1.0, 2.0, 3.0) is y
+    assert y.tolist() == [1, 2, 3, 1]
+    assert tp.nan_to_num(tp.tensor([1, 2])).tolist() == [1, 2]
+
+
+def test_frexp():
+    a = np.concatenate(
+        [RNG.normal(size=50) * 10.0 ** RNG.integers(-300, 300, 50), [2.0**k for k in range(-1074, 1024, 7)]]
+    )
+    mantissa, exponent = tp.frexp(tp.tensor(a))
+    want = np.frexp(a)
+    assert mantissa.tolist() == want[0].tolist()
+    assert exponent.tolist() == want[1].tolist()
+    x = tp.tensor([3.0, -0.2], dtype=tp.float64, requires_grad=True)
+    tp.frexp(x)[0].sum().backward()
+    assert x.grad.tolist() == [0.25, 4]
+
+
+def test_complex_parts():
+    r, a = tp.tensor([1.0, 2.0]), tp.tensor([0.5, -2.0])
+    same(tp.polar(r, a), r.numpy() * np.exp(1j * a.numpy()), 1e-6)
+    assert tp.complex(r, a).tolist() == [1 + 0.5j, 2 - 2j]
+    z = tp.tensor([1j, -1 + 0j, 2 + 0j], requires_grad=True)
+    same(z.angle(), [np.pi / 2, np.pi, 0], 1e-6)
+    z.angle().sum().backward()
+    same(z.grad, [-1, -1j, 0.5j], 1e-6)
+    assert tp.isreal(z).tolist() == [False, True, True]
+
+
+# ---- nn -------------------------------------------------------------------------------------------------------------
+
+
+def test_whole_channels_are_dropped():
+    tp.manual_seed(0)
+    for f, sizes in ((F.dropout1d, (8, 16, 3)), (F.dropout2d, (8, 16, 3, 3)), (F.dropout3d, (8, 16, 2, 2, 2))):
+        out = f(tp.ones(*sizes), 0.5).reshape(8 * 16, -1)
+        assert ((out == 0).all(1) | (out == 2).all(1)).all()
+        assert 0.2 < (out == 0).to(tp.float32).mean().item() < 0.8
+    x = tp.ones(4, 4, 2)
+    assert F.dropout1d(x, 0.5, True, inplace=True) is x
+
+
+def test_dropout_of_selu_keeps_moments():
+    tp.manual_seed(0)
+    out = F.alpha_dropout(tp.randn(200000), 0.3, True)
+    assert abs(out.mean().item()) < 0.02
+    assert abs(out.std().item() - 1) < 0.02
+    assert F.feature_alpha_dropout(tp.randn(4, 3, 5), 0.3, True).shape == (4, 3, 5)
+
+
+def test_rrelu():
+    tp.manual_seed(0)
+    out = F.rrelu(-tp.ones(1000), training=True)
+    assert (out <= -1 / 8).all()
+    assert (out >= -1 / 3).all()
+    same(F.rrelu(tp.tensor([-1.0, 2.0])), [-11 / 48, 2], 1e-6)
+
+
+def alignments(probs, labels, blank):
+    """The probability of the labels over every path of classes."""
+    total = 0.0
+    for path in np.ndindex(*(probs.shape[1],) * len(probs)):
+        joined = [c for k, c in enumerate(path) if k == 0 or c != path[k - 1]]
+        if [c for c in joined if c != blank] == list(labels):
+            total += math.prod(probs[t, c] for t, c in enumerate(path))
+    return total
+
+
+def test_ctc_sums_alignments():
+    logits = RNG.normal(size=(4, 2, 3))
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    x = tp.tensor(log_probs)
+    targets, lengths = tp.tensor([[1, 1], [2, 0]]), [2, 1]
+    got = F.ctc_loss(x, targets, [4, 3], lengths, reduction="none")
+    want = [
+        -math.log(alignments(np.exp(log_probs[:4, 0]), [1, 1], 0)),
+        -math.log(alignments(np.exp(log_probs[:3, 1]), [2], 0)),
+    ]
+    same(got, want, 1e-10)
+    same(F.ctc_loss(x, tp.tensor([1, 1, 2]), (4, 3), (2, 1)), (want[0] / 2 + want[1]) / 2, 1e-10)
+    short = F.ctc_loss(x[:2, :1], targets[:1], [2], [2], reduction="sum")
+    assert math.isinf(short.item())
+    assert F.ctc_loss(x[:2, :1], targets[:1], [2], [2], reduction="sum", zero_infinity=True).item() == 0
+
+
+def test_unpooling_inverts_pooling():
+    x = tp.tensor(RNG.permutation(32).reshape(1, 2, 4, 4) * 1.0)
+    pooled, at = F.max_pool2d_with_indices(x, 2, 2, 0, 1, False)
+    back = F.max_unpool2d(pooled, at, 2)
+    assert tuple(back.shape) == (1, 2, 4, 4)
+    assert ((back == x) | (back == 0)).all()
+    assert (back != 0).sum().item() in (7, 8)
+    assert F.max_unpool2d(pooled, at, 2, output_size=(5, 5)).shape[-1] == 5
+    with pytest.raises(ValueError, match="output_size"):
+        F.max_unpool2d(pooled, at, 2, output_size=(9, 9))
+    line, where = F.max_pool1d_with_indices(tp.tensor([[[1.0, 3.0, 2.0, 5.0]]]), 2, 2, 0, 1, False)
+    assert F.max_unpool1d(line, where, 2).tolist() == [[[0, 3, 0, 5]]]
+
+
+def test_triplets_by_any_distance():
+    a, p, n = (tp.tensor(RNG.normal(size=(3, 4))) for _ in range(3))
+    got = F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().sum(-1), swap=True)
+    near = np.abs((a - p).numpy()).sum(-1)
+    far = np.minimum(np.abs((a - n).numpy()).sum(-1), np.abs((p - n).numpy()).sum(-1))
+    same(got, np.maximum(1 + near - far, 0).mean())
+
+
+# ---- interpolation --------------------------------------------------------------------------------------------------
+
+
+def test_interpolation():
+    a = RNG.normal(size=(1, 2, 3, 4))
+    x = tp.tensor(a, requires_grad=True)
+    np.testing.assert_array_equal(F.interpolate(x, scale_factor=2.0).detach().numpy(), a.repeat(2, 2).repeat(2, 3))
+    assert F.interpolate(x, scale_factor=(2.0, 1.5)).shape == (1, 2, 6, 6)
+    rows, cols = np.linspace(0, 2, 5), np.linspace(0, 3, 7)
+    along = np.stack([[np.interp(rows, range(3), p[:, j]) for j in range(4)] for p in a[0]]).transpose(0, 2, 1)
+    want = np.stack([[np.interp(cols, range(4), row) for row in p] for p in along])
+    same(F.interpolate(x, (5, 7), mode="bilinear", align_corners=True)[0], want)
+    same(F.upsample_bilinear(x, (5, 7))[0], want)
+    for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area"):
+        assert tp.autograd.gradcheck(lambda x, mode=mode: F.interpolate(x, (5, 3), mode=mode), (x,))
+    shrunk = F.interpolate(tp.ones(1, 1, 8, 8), (3, 3), mode="bicubic", antialias=True)
+    same(shrunk, np.ones((1, 1, 3, 3)), 1e-6)
+    with pytest.raises(ValueError, match="mode='linear' does not go with 2 dimensions"):
+        F.interpolate(x, 4, mode="linear")
+    with pytest.raises(ValueError, match="one of size and scale_factor"):
+        F.interpolate(x)
+
+
+def test_a_grid_of_the_same_places_is_the_input():
+    a = RNG.normal(size=(2, 3, 4, 5))
+    theta = tp.tensor(np.tile(np.eye(2, 3), (2, 1, 1)))
+    for align in (True, False):
+        grid = F.affine_grid(theta, (2, 3, 4, 5), align_corners=align)
+        for mode in ("bilinear", "nearest", "bicubic"):
+            same(F.grid_sample(tp.tensor(a), grid, mode, align_corners=align), a, 1e-10)
+    volume = RNG.normal(size=(1, 1, 2, 3, 4))
+    grid = F.affine_grid(tp.tensor(np.eye(3, 4)[None]), (1, 1, 2, 3, 4), align_corners=True)
+    same(F.grid_sample(tp.tensor(volume), grid, align_corners=True), volume, 1e-10)
+
+
+def test_places_outside_a_grid():
+    x = tp.tensor([[[[1.0, 2.0, 3.0]]]])
+    at = tp.tensor([[[[3.0, 0.0], [-3.0, 0.0], [1.5, 0.0]]]])
+
+    def read(padding, align):
+        return F.grid_sample(x, at, padding_mode=padding, align_corners=align).reshape(-1).tolist()
+
+    assert read("zeros", True) == [0, 0, 1.5]
+    assert read("border", True) == [3, 1, 3]
+    assert read("reflection", True) == [1, 3, 2.5]
+    with pytest.raises(ValueError, match="padding_mode='wrap'"):
+        read("wrap", True)
+
+
+# ---- draws and in-place functions -----------------------------------------------------------------------------------
+
+
+def test_fills():
+    tp.manual_seed(0)
+    x = tp.zeros(4000)
+    assert x.bernoulli_(0.25) is x
+    assert 0.2 < x.mean().item() < 0.3
+    assert 0.45 < x.bernoulli_(tp.tensor(0.5)).mean().item() < 0.55
+    assert abs(x.cauchy_(1.0, 2.0).median().item() - 1) < 0.3
+    assert abs(x.log_normal_(0.5, 0.25).log().mean().item() - 0.5) < 0.05
+    assert abs(x.geometric_(0.25).mean().item() - 4) < 0.3
+    assert (x >= 1).all()
+    whole = tp.zeros(1000, dtype=tp.int64).random_(3, 6)
+    assert sorted(set(whole.tolist())) == [3, 4, 5]
+    assert set(tp.zeros(100, dtype=tp.uint8).random_(2).tolist()) == {0, 1}
+    assert tp.zeros(3, dtype=tp.bfloat16).random_().max().item() < 256
+    with pytest.raises(ValueError, match="from=5 is not below to=5"):
+        whole.random_(5, 5)
+    y = tp.randint_like(tp.zeros(50), 2, 4)
+    assert set(y.tolist()) == {2, 3}
+
+
+def test_in_place_forms_are_functions():
+    x = tp.tensor([-1.0, 4.0])
+    assert tp.relu_(x) is x
+    assert F.celu_(x, 0.5) is x
+    assert F.silu(x, inplace=True) is x
+    assert tp.sqrt_(tp.tensor([4.0])).item() == 2
+    assert tp.fill_(x, 3.0).tolist() == [3, 3]
+    with pytest.raises(TypeError, match="abs_: the first argument must be a Tensor, not int"):
+        tp.abs_(3)
+
+
+def test_views_in_place():
+    x = tp.arange(6.0).reshape(2, 3)
+    assert x.t_() is x
+    assert tuple(x.shape) == (3, 2)
+    assert tuple(x.unsqueeze_(0).shape) == (1, 3, 2)
+    assert tuple(x.squeeze_().shape) == (3, 2)
+    assert tuple(x.transpose_(0, 1).shape) == (2, 3)
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_comparisons_in_place():
+    x = tp.tensor([1.0, 2.0, 3.0])
+    assert x.ge_(2.0).tolist() == [0, 1, 1]
+    assert x.dtype == tp.float32
+    assert x.logical_not_().tolist() == [1, 0, 0]
+
+
+def test_several_results_into_out():
+    x = tp.tensor([[3.0, 1.0], [2.0, 5.0]])
+    values, at = tp.empty(0), tp.empty(0, dtype=tp.int64)
+    got = tp.max(x, 1, out=(values, at))
+    assert got[0] is values
+    assert got.indices is at
+    assert (values.tolist(), at.tolist()) == ([3, 5], [0, 1])
+    with pytest.raises(TypeError, match="out= holds 1 tensors for 2 results"):
+        tp.sort(x, out=(values,))
+    out = tp.empty(2, 2)
+    assert tp.tensordot(x, x, 1, out=out) is out
+    with pytest.raises(RuntimeError, match="out="):
+        tp.cumsum(x.requires_grad_(), 0, out=out)

@@ -1,0 +1,145 @@
+"""Special functions against mpmath, at ordinary points, at zeros and at the ends of their domains."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+import tensorplay as tp
+
+mpmath = pytest.importorskip("mpmath")
+S = tp.special
+
+# name, reference, where, largest error in units of the last place of max(|value|, floor)
+ONE = [
+    ("airy_ai", mpmath.airyai, [-40, -12, -9.3, -2.5, -0.1, 0, 0.7, 2.39, 2.41, 9, 60], 3, 0.1),
+    ("bessel_j0", lambda x: mpmath.besselj(0, x), [0, 1e-9, 0.3, 1.7, 5, 30, 1e4], 6, 0.01),
+    ("bessel_j1", lambda x: mpmath.besselj(1, x), [0, 1e-9, 0.3, 1.7, 5, 30, 1e4], 6, 0.01),
+    ("bessel_y0", lambda x: mpmath.bessely(0, x), [1e-9, 0.3, 1.7, 5, 30, 1e4], 6, 0.1),
+    ("bessel_y1", lambda x: mpmath.bessely(1, x), [1e-9, 0.3, 1.7, 5, 30, 1e4], 8, 0.1),
+    ("modified_bessel_i0", lambda x: mpmath.besseli(0, x), [-3, 0, 0.5, 7, 30], 4, 0),
+    ("modified_bessel_i1", lambda x: mpmath.besseli(1, x), [-3, 0, 0.5, 7, 30], 4, 0),
+    ("modified_bessel_k0", lambda x: mpmath.besselk(0, x), [1e-300, 1e-5, 0.4, 1.99, 2.01, 17, 600], 1, 0),
+    ("modified_bessel_k1", lambda x: mpmath.besselk(1, x), [1e-300, 1e-5, 0.4, 1.99, 2.01, 17, 600], 1, 0),
+    ("scaled_modified_bessel_k0", lambda x: mpmath.besselk(0, x) * mpmath.exp(x), [1e-5, 0.4, 1.99, 2.01, 1e3], 1, 0),
+    ("scaled_modified_bessel_k1", lambda x: mpmath.besselk(1, x) * mpmath.exp(x), [1e-5, 0.4, 1.99, 2.01, 1e3], 1, 0),
+    ("spherical_bessel_j0", lambda x: mpmath.sin(x) / x, [1e-8, 0.1, 1, 3, 50, -2], 3, 0),
+    ("erfcx", lambda x: mpmath.exp(x * x) * mpmath.erfc(x), [-20, -3, -0.5, 0, 0.4, 3, 30, 1e9], 3, 0),
+    ("ndtri", lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), [0.01, 0.06, 0.3, 0.67, 0.99], 4, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "reference", "points", "ulps", "floor"), ONE, ids=[r[0] for r in ONE])
+def test_values(name, reference, points, ulps, floor):
+    with mpmath.workdps(40):
+        got = getattr(S, name)(tp.tensor(np.array(points, dtype=float))).numpy()
+        for x, y in zip(points, got, strict=True):
+            want = reference(mpmath.mpf(x))
+            scale = max(abs(float(want)), floor)
+            assert abs(mpmath.mpf(float(y)) - want) <= ulps * math.ulp(scale), (x, y, want)
+
+
+INSIDE = {"airy_ai": (-5, 4), "bessel_j0": (-6, 6), "bessel_j1": (-6, 6), "erfcx": (-2, 3), "ndtri": (0.1, 0.9),
+          "spherical_bessel_j0": (-4, 4)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [r[0] for r in ONE])
+def test_derivatives(name):
+    low, high = INSIDE.get(name, (0.3, 5))
+    x = tp.tensor(np.linspace(low, high, 9), requires_grad=True)
+    f = getattr(S, name)
+    assert tp.autograd.gradcheck(f, (x,))
+    assert tp.autograd.gradgradcheck(f, (x,))
+
+
+def test_derivatives_near_zero_do_not_cancel():
+    x = tp.tensor([0.0, 1e-7, 1e-3], dtype=tp.float64, requires_grad=True)
+    for f, want in [(S.bessel_j1, lambda v: 0.5 - 3 * v * v / 16), (S.spherical_bessel_j0, lambda v: -v / 3)]:
+        (g,) = tp.autograd.grad(f(x).sum(), x)
+        np.testing.assert_allclose(g.numpy(), want(x.detach().numpy()), rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [
+        ("airy_ai", math.inf, 0.0), ("bessel_y0", 0.0, -math.inf), ("bessel_y1", -1.0, math.nan),
+        ("modified_bessel_k0", 0.0, math.inf), ("modified_bessel_k1", -1.0, math.nan), ("erfcx", math.inf, 0.0),
+        ("erfcx", -math.inf, math.inf), ("ndtri", 0.0, -math.inf), ("ndtri", 1.0, math.inf), ("ndtri", 1.5, math.nan),
+        ("spherical_bessel_j0", 0.0, 1.0), ("spherical_bessel_j0", math.inf, 0.0), ("bessel_j0", math.nan, math.nan),
+    ],
+)  # fmt: skip
+def test_ends_of_the_domain(name, at, value):
+    np.testing.assert_equal(float(getattr(S, name)(tp.tensor(at, dtype=tp.float64))), value)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("gammainc", scipy.special.gammainc), ("gammaincc", scipy.special.gammaincc)]
+)
+def test_incomplete_gamma(name, reference):
+    a = np.array([0.01, 0.5, 1, 3, 20, 80, 300, 5e3])[:, None]
+    x = a * np.array([0.01, 0.4, 0.9, 1, 1.05, 1.6, 4])
+    got = getattr(S, name)(tp.tensor(a), tp.tensor(x)).numpy()
+    np.testing.assert_allclose(got, reference(a, x), rtol=1e-11, atol=1e-300)
+    edges = [(0, 1), (1, 0), (0, 0), (-1, 1), (1, -1), (math.inf, 1), (1, math.inf), (math.inf, math.inf)]
+    for order, at in edges:
+        f = getattr(S, name)
+        got = float(f(tp.tensor(float(order), dtype=tp.float64), tp.tensor(float(at), dtype=tp.float64)))
+        np.testing.assert_equal(got, float(reference(order, at)), str((order, at)))
+    t = tp.tensor(np.array([0.4, 2.0, 5.0]), requires_grad=True)
+    f = getattr(tp, {"gammainc": "igamma", "gammaincc": "igammac"}[name])
+    assert tp.autograd.gradcheck(lambda v: f(tp.tensor(2.5, dtype=tp.float64), v), (t,))
+    with pytest.raises(NotImplementedError, match="igamma"):
+        f(t, tp.tensor(1.0, dtype=tp.float64)).sum().backward()
+
+
+def test_zeta():
+    for s, q in [(1.1, 1), (2, 1), (3, 0.25), (5, 17.5), (30, 2), (4, -2.5), (2, 1e6)]:
+        got = float(S.zeta(tp.tensor(float(s), dtype=tp.float64), tp.tensor(float(q), dtype=tp.float64)))
+        np.testing.assert_allclose(got, float(mpmath.zeta(s, q)), rtol=1e-15)
+    for s, q, want in [(1, 2, math.inf), (0.5, 2, math.nan), (2, -3, math.inf), (2.5, -0.5, math.nan)]:
+        got = float(S.zeta(tp.tensor(float(s), dtype=tp.float64), tp.tensor(float(q), dtype=tp.float64)))
+        np.testing.assert_equal(got, want)
+
+
+def test_multivariate_gamma():
+    x = np.array([2.5, 4.0, 10.0])
+    want = [scipy.special.multigammaln(v, 4) for v in x]
+    np.testing.assert_allclose(tp.mvlgamma(tp.tensor(x), 4).numpy(), want, rtol=1e-14)
+    np.testing.assert_allclose(S.multigammaln(tp.tensor(x), 4).numpy(), want, rtol=1e-14)
+    t = tp.tensor(x, requires_grad=True)
+    assert tp.autograd.gradcheck(lambda v: tp.mvlgamma(v, 3), (t,))
+
+
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": scipy.special.eval_chebyt,
+    "chebyshev_polynomial_u": scipy.special.eval_chebyu,
+    "shifted_chebyshev_polynomial_t": scipy.special.eval_sh_chebyt,
+    "shifted_chebyshev_polynomial_u": scipy.special.eval_sh_chebyu,
+    "hermite_polynomial_h": scipy.special.eval_hermite,
+    "hermite_polynomial_he": scipy.special.eval_hermitenorm,
+    "laguerre_polynomial_l": scipy.special.eval_laguerre,
+    "legendre_polynomial_p": scipy.special.eval_legendre,
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    x, n = np.linspace(-1.2, 1.2, 7)[:, None], np.array([0, 1, 2, 5, 12])
+    f = getattr(S, name)
+    got = f(tp.tensor(x), tp.tensor(n)).numpy()
+    np.testing.assert_allclose(got, POLYNOMIALS[name](n, x), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(f(tp.tensor(x), 3).numpy(), POLYNOMIALS[name](3, x), rtol=1e-12, atol=1e-12)
+    assert float(f(tp.tensor(0.3), -2)) == 0
+    t = tp.tensor(x, requires_grad=True)
+    assert tp.autograd.gradcheck(lambda v: f(v, 4), (t,))
+    assert tp.autograd.gradgradcheck(lambda v: f(v, 4), (t,))
+
+
+def test_chebyshev_polynomials_of_the_third_and_fourth_kind():
+    angle = np.linspace(0.1, 3, 6)
+    x = tp.tensor(np.cos(angle))
+    for n in (0, 1, 4, 9):
+        v = np.cos((n + 0.5) * angle) / np.cos(angle / 2)
+        w = np.sin((n + 0.5) * angle) / np.sin(angle / 2)
+        np.testing.assert_allclose(S.chebyshev_polynomial_v(x, n).numpy(), v, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(S.chebyshev_polynomial_w(x, n).numpy(), w, rtol=1e-11, atol=1e-12)
