@@ -4,7 +4,7 @@ install(TARGETS _C LIBRARY DESTINATION tensorplay)
 install(TARGETS tensorplay LIBRARY DESTINATION tensorplay/lib)
 install(PROGRAMS ${TP_OPENBLAS_LIBRARY} DESTINATION tensorplay/lib)
 
-foreach(room core kernels autograd ops)
+foreach(room core kernels autograd ops transforms)
   install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(DIRECTORY generated/cpp/ops DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import formula as F
 from .model import Deriv, Diff, Entry, OpFile, Overload
+from .plan_batch import rule_of
 from .resolve import reads_values
 
 
@@ -39,6 +40,9 @@ def _overload(e: Entry, o: Overload) -> list[str]:
         out.append(f"tangent     {o.tangent_rule}: the op itself on the tangents")
     elif e.elementwise and o.diff_args:
         out.append("tangent     the partials times the tangents")
+    if not e.python:
+        rule = rule_of(e, o)
+        out.append(f"batching    {rule.name}: {rule.words}")
     return out + _saved(o)
 
 

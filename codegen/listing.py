@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .model import FAMILIES, Diff, Entry, OpFile
+from .plan_batch import rule_of
 
-# Families whose batching rule follows from the family.
-BATCHED = ("unary", "binary", "ternary", "comparison", "logical", "reduction", "scan", "factory", "random")
 _HOMES = ("nn/functional.py", "linalg.py", "fft.py", "special.py", "random.py", "__init__.py")
 
 
@@ -48,7 +47,8 @@ def lacks_tangent(e: Entry) -> bool:
 
 
 def lacks_batch(e: Entry) -> bool:
-    return not e.batch and e.family.name not in BATCHED and not e.python and not all(o.compose for o in e.overloads)
+    """A signature that vmap runs once per sample."""
+    return not e.python and any(rule_of(e, o).name == "loop" for o in e.overloads)
 
 
 def todo(file: OpFile) -> list[str]:

@@ -12,6 +12,7 @@ from . import cpp_types as C
 from . import markers
 from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload
+from .plan_batch import Batching
 from .plan_formulas import words
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
@@ -146,16 +147,21 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
     forward = Forward(x, ctx, elementwise, loop, spec)
     call, set_tangent = backward.tangent()
     record = backward.record() if x.has_node else []
-    functions = [forward.storage(), forward.tensor(record, call)]
-    if e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional:
+    masks = elementwise.mask_bits(tuple(a.name for a in x.singles)) if elementwise else 0
+    batching = Batching(x, masks)
+    functions = [forward.storage(), forward.tensor(record, call, batching.hook())]
+    inplace = bool(e.inplace and o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional)
+    if inplace:
         functions.append(
             forward.inplace(
-                backward.record(inplace=True) if x.has_node else [], backward.after_inplace() if x.has_node else []
+                backward.record(inplace=True) if x.has_node else [],
+                backward.after_inplace() if x.has_node else [],
+                batching.hook("_"),
             )
         )
     if e.out and len(o.sig.results) == 1 and o.sig.results[0].type.is_tensor:
-        functions.append(forward.out())
-    helpers = list(backward.helpers)
+        functions.append(forward.out(batching.hook("_out")))
+    helpers = [*backward.helpers, *batching.functions(inplace)]
     uses = backward.uses | forward.uses
     if x.composed:
         composed, used = compose(x, ctx)

@@ -328,10 +328,10 @@ class Forward:
             "}",
         ]
 
-    def tensor(self, record: list[str], set_tangent: str) -> Function:
-        """The recording form. `record` is what happens once a result must get history."""
+    def tensor(self, record: list[str], set_tangent: str, batched: list[str]) -> Function:
+        """The recording form. `record` is what happens once a result must get history, `batched` what inside vmap."""
         x = self.x
-        body = self.autocast()
+        body = [*batched, *self.autocast()]
         memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
         if x.composed:
             args = ", ".join(C.cpp_name(a.name) for a in x.sig.args)
@@ -381,7 +381,7 @@ class Forward:
             return lines
         return [f"if (!({' || '.join(followed)})) {{", *("  " + s for s in lines), "}"]
 
-    def inplace(self, record: list[str], after: list[str]) -> Function:
+    def inplace(self, record: list[str], after: list[str], batched: list[str]) -> Function:
         """op_: the first argument is overwritten and takes the op's history."""
         x = self.x
         first = C.cpp_name(x.sig.args[0].name)
@@ -391,7 +391,7 @@ class Forward:
         records = x.records() if x.recorded else ""
         if " && is_differentiable(" in records:
             records = records[1 : records.index(") && is_differentiable(")]
-        body = [f"const bool record = {records};"] if records else []
+        body = [*batched, *([f"const bool record = {records};"] if records else [])]
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
             # The functional form gives the tangent: it may read the value that is about to be overwritten.
@@ -447,12 +447,12 @@ class Forward:
         op = C.string_literal(x.op + "_")
         return [f"kernels::copy_broadcast({op}, {memory}, {x.call(x.fn)}({', '.join(x.storage_args())}));"]
 
-    def out(self) -> Function:
+    def out(self, batched: list[str]) -> Function:
         """op_out: the result goes into `out`, which keeps its memory where the sizes agree."""
         x = self.x
         inputs = ", ".join("&" + C.cpp_name(a.name) for a in x.singles)
         head = self.tensor_head("_out", (", " if x.sig.args else "") + "const TensorRef& out_")
-        body = [f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
+        body = [*batched, f"wiring::check_out({x.schema}, out_, {{{inputs}}});"]
         memory = f"{x.call(x.fn) if x.tensor_args else 'make_' + x.op}({', '.join(x.storage_args())})"
         if self.loop is not None and self.spec is not None:
             operands = self.inputs("&{}->storage()")

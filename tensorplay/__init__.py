@@ -39,10 +39,10 @@ _LAZY_NAMES = {
     "finfo": "_numeric_limits",
     "iinfo": "_numeric_limits",
     "autocast": "amp",
+    "vmap": "func",
 }
 # Names people look for that this version does not have.
 _ABSENT = {
-    "vmap": "batched functions",
     "fft": "Fourier transforms",
     "array_api": "the Array API namespace",
     "library": "registration of ops from Python",

@@ -142,10 +142,26 @@ def _formatter(t: Any, items: Any) -> Any:
     return _Formatter(values, False)
 
 
+def _batched_repr(t: Any) -> str:
+    """A batched tensor by its levels, innermost first; the value shows the batch dimension of each in front."""
+    import tensorplay as tp
+
+    try:
+        level = tp._C._batch_levels(t)[-1]
+    except RuntimeError:
+        return "BatchedTensor(of a vmap that has ended)"
+    value = tensor_repr(tp._C._batch_value(t))
+    return (
+        f"BatchedTensor(lvl={level}, bdim=0, value=\n" + "\n".join("    " + line for line in value.split("\n")) + "\n)"
+    )
+
+
 def tensor_repr(t: Any) -> str:
     """`tensor([1., 2.], dtype=tensorplay.float64, requires_grad=True)`."""
     import tensorplay as tp
 
+    if tp._C._is_batched(t):
+        return _batched_repr(t)
     name = "tensor" if type(t) is tp.Tensor else type(t).__name__
     prefix = name + "("
     with tp.no_grad():

@@ -18,8 +18,8 @@ CPP_ROOMS = [
     ["csrc/kernels", "generated/cpp/kernels"],
     ["csrc/autograd"],
     ["csrc/ops"],
-    ["generated/cpp/ops"],
     ["csrc/transforms"],
+    ["generated/cpp/ops"],
     ["csrc/python"],
     ["generated/cpp/bind"],
 ]

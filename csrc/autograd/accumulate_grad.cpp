@@ -20,7 +20,9 @@ bool wanted_dtype(const TensorRef& t, Dtype& out) {
   return true;
 }
 
-bool plain(const TensorRef& t) { return !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass(); }
+bool plain(const TensorRef& t) {
+  return !t->is_batched() && !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass();
+}
 
 /// In place is right when the memory is writable, one element a place, and nobody records what happens to it.
 bool adds_in_place(const TensorRef& grad, const Storage& g) {

@@ -12,7 +12,7 @@ thread_local constinit PassBase* running_pass = nullptr;
 namespace {
 
 /// Gradients whose memory alone says everything. History does not count: it is followed only with create_graph.
-bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->has_tangent(); }
+bool plain(const TensorRef& t) { return !t->is_python_subclass() && !t->is_batched() && !t->has_tangent(); }
 
 Storage take_storage(TensorRef t) {
   if (t->use_count() == 1 && !t->host_object) return std::move(t->storage());
@@ -336,7 +336,8 @@ std::vector<TensorRef> PassBase::results() {
     if (seen.empty())
       for (const TensorRef& s : request_.seeds)
         if (s) seen.insert(s->storage().block().get());
-    return seen.insert(t->storage().block().get()).second;
+    const TensorRef& p = t->is_batched() ? t->meta()->physical : t;
+    return seen.insert(p->storage().block().get()).second;
   };
   for (std::size_t i = 0; i < out.size(); ++i) {
     GradSlot& s = captures_[i].slot;

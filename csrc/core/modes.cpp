@@ -10,6 +10,7 @@
 namespace tp::modes {
 
 thread_local constinit std::uint32_t word = 0;
+thread_local constinit std::uint32_t open_transforms = 0;
 thread_local constinit std::uint8_t autocast_dtype = std::uint8_t(Dtype::BF16);
 Host host;
 

@@ -13,7 +13,7 @@ enum Bit : std::uint32_t {
   kAnomaly = 1u << 3,
   kSavedHooks = 1u << 4,
   kForward = 1u << 5,    // a dual level is open
-  kTransform = 1u << 6,  // a function transform is running
+  kTransform = 1u << 6,  // a function transform is running: operands may be batched
   kMutationAllowed = 1u << 7,
   kDerivative = 1u << 8,  // func.grad, vjp or jvp is running
 };
@@ -23,15 +23,18 @@ extern TP_API thread_local constinit std::uint32_t word;
 inline bool grad_enabled() { return (word & (kNoGrad | kInference)) == 0; }
 inline bool any(std::uint32_t bits) { return (word & bits) != 0; }
 
-/// Sets or clears bits for a C++ scope.
+/// Function transforms open on this thread. kTransform is set while there are any, and while a value of a closed one lives.
+extern TP_API thread_local constinit std::uint32_t open_transforms;
+
+/// Sets or clears bits for a C++ scope; other bits keep what happened to them meanwhile.
 class Guard {
  public:
-  Guard(std::uint32_t set, std::uint32_t clear) : before_(word) { word = (word & ~clear) | set; }
-  ~Guard() { word = before_; }
+  Guard(std::uint32_t set, std::uint32_t clear) : mask_(set | clear), before_(word) { word = (word & ~clear) | set; }
+  ~Guard() { word = (word & ~mask_) | (before_ & mask_); }
   Guard(const Guard&) = delete;
 
  private:
-  std::uint32_t before_;
+  std::uint32_t mask_, before_;
 };
 struct NoGrad : Guard {
   NoGrad() : Guard(kNoGrad, 0) {}

@@ -4,6 +4,7 @@
 namespace tp {
 
 bool (*drop_host_object)(void*) = nullptr;
+std::uint64_t batched_alive = 0;
 
 NodeBase::~NodeBase() = default;
 
@@ -64,6 +65,15 @@ AutogradMeta& TensorImpl::ensure_meta() {
   return *meta_;
 }
 
+void TensorImpl::set_batched(TensorRef physical, std::uint32_t levels, std::uint64_t level_id) {
+  AutogradMeta& m = ensure_meta();
+  if (!batched_) ++batched_alive;
+  batched_ = true;
+  m.physical = std::move(physical);
+  m.levels = levels;
+  m.level_id = level_id;
+}
+
 TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::destroy(TensorImpl* t) {
@@ -76,6 +86,9 @@ void TensorImpl::destroy(TensorImpl* t) {
   AutogradMeta* meta = t->meta_;
   t->meta_ = nullptr;
   if (TP_UNLIKELY(meta != nullptr)) {
+    // The last value that outlived its vmap: operands need not be looked at any more.
+    if (t->batched_ && --batched_alive == 0 && !modes::open_transforms)
+      modes::word &= ~std::uint32_t(modes::kTransform);
     if (meta->accumulator) meta->accumulator->leaf_died();
     if (meta->retains_grad && t->grad_fn_) t->grad_fn_->tensor_died(t);
     delete meta;

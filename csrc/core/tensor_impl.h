@@ -69,12 +69,15 @@ struct Tangent {
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
-/// What few tensors have: gradient, accumulator, view, tangents. Allocated when first needed.
+/// What few tensors have: gradient, accumulator, view, tangents, batch. Allocated when first needed.
 struct TP_API AutogradMeta {
   TensorRef grad;
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
   Tangent* tangents = nullptr;
+  TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangents
+  std::uint64_t level_id = 0;  // batched: the innermost of its levels, to tell a closed one
+  std::uint32_t levels = 0;  // batched: one bit a level, lowest the outermost
   std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
   bool retains_grad = false;
   bool has_grad_dtype = false;  // grad_dtype was set (any_grad_dtype: to None)
@@ -118,8 +121,12 @@ class TP_API TensorImpl {
   std::int64_t numel() const { return storage_.numel(); }
 
   /// True for a leaf that asked for it, for every result that has a grad_fn, and for a view of a base that got one.
-  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && view_of_history()); }
-  bool is_leaf() const { return !grad_fn_ && !(meta_ && view_of_history()); }
+  /// A batched tensor answers for its physical one.
+  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && follows_history()); }
+  bool is_leaf() const {
+    return !grad_fn_ &&
+        !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
+  }
   void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }
   std::uint32_t output_nr() const { return output_nr_; }
@@ -138,8 +145,13 @@ class TP_API TensorImpl {
   }
   /// Whether it carries a tangent of any open forward level.
   bool has_tangent() const {
-    return TP_UNLIKELY(meta_ != nullptr) && (meta_->tangents || (meta_->view && meta_->view->base->has_tangent()));
+    return TP_UNLIKELY(meta_ != nullptr) &&
+        (meta_->tangents || (meta_->view && meta_->view->base->has_tangent()) ||
+         (batched_ && meta_->physical->has_tangent()));
   }
+  /// A value inside vmap: its storage tells logical sizes and dtype, and holds no elements. See csrc/transforms.
+  bool is_batched() const { return batched_; }
+  void set_batched(TensorRef physical, std::uint32_t levels, std::uint64_t level_id);
   /// A view whose base's history moved by an in-place op after the view was made: its grad_fn has to be made anew.
   bool view_is_stale() const {
     const ViewMeta* v = meta_ ? meta_->view : nullptr;
@@ -162,7 +174,8 @@ class TP_API TensorImpl {
   explicit TensorImpl(Storage storage) : storage_(std::move(storage)) {}
   ~TensorImpl();
   static void destroy(TensorImpl* t);
-  bool view_of_history() const {
+  bool follows_history() const {
+    if (batched_) return meta_->physical->requires_grad();
     return view_is_stale() && meta_->view->kind != ViewKind::NoGradMode && meta_->view->base->requires_grad();
   }
 
@@ -174,10 +187,14 @@ class TP_API TensorImpl {
   bool viewed_ = false;
   bool reshaped_ = false;
   bool written_ = false;
+  bool batched_ = false;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
   Storage storage_;
 };
+
+/// Batched tensors that live, of all threads (guarded by the host's lock).
+extern TP_API std::uint64_t batched_alive;
 
 inline const Storage& storage(const TensorRef& t) { return t->storage(); }
 inline Storage storage_or_absent(const TensorRef& t) { return t ? t->storage() : Storage(); }

@@ -10,6 +10,8 @@ namespace tp {
 namespace ops {
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+TensorRef real(const TensorRef& input);
+TensorRef imag(const TensorRef& input);
 }  // namespace ops
 
 namespace {
@@ -61,7 +63,7 @@ class ComplexPartBackward final : public Node {
 TensorRef complex_part(const TensorRef& t, ComplexPart part) {
   const char* name = part == ComplexPart::Real ? "real" : "imag";
   if (!is_complex(t->dtype())) runtime_error(name, ": expected a complex tensor, this one is ", dtype_name(t->dtype()));
-  if (TP_UNLIKELY(modes::any(modes::kTransform))) not_implemented(name, ": is not available inside a func transform");
+  if (TP_UNLIKELY(t->is_batched())) return part == ComplexPart::Real ? ops::real(t) : ops::imag(t);
   TensorRef out = wiring::make_view(t, part_of(t->storage(), part), name);
   if (wiring::records(t)) {
     auto node = make_node<ComplexPartBackward>(t, part);

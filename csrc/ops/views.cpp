@@ -92,16 +92,19 @@ Geometry real_geometry(Geometry g) {
   return g;
 }
 
+/// Where the first element lies; a batched tensor's is that of its physical one, as as_strided counts there.
+std::int64_t offset_of(const TensorRef& t) { return (t->is_batched() ? t->meta()->physical : t)->storage().offset(); }
+
 TensorRef flat_take(const TensorRef& flat, const Geometry& base, Geometry view) {
   const bool both = mixed(base.dtype, view.dtype);
   const std::int64_t offset = relative_offset(base, view);
   TensorRef from = flat;
   if (both && is_complex(base.dtype)) from = engine_ops.view_as_real_graph(from);
   if (!both || !is_complex(view.dtype))
-    return engine_ops.as_strided_graph(from, view.sizes, view.strides, from->storage().offset() + offset);
+    return engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + offset);
   view = real_geometry(view);
   return engine_ops.view_as_complex_graph(
-      engine_ops.as_strided_graph(from, view.sizes, view.strides, from->storage().offset() + 2 * offset));
+      engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + 2 * offset));
 }
 
 TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry& base, Geometry view) {
@@ -114,13 +117,12 @@ TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry&
     view = real_geometry(view);
     offset *= 2;
   }
-  TensorRef out =
-      engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, into->storage().offset() + offset);
+  TensorRef out = engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, offset_of(into) + offset);
   return both && is_complex(base.dtype) ? engine_ops.view_as_complex_graph(out) : out;
 }
 
 TensorRef to_base(const TensorRef& flat, const Geometry& base) {
-  return engine_ops.as_strided_graph(flat, base.sizes, base.strides, flat->storage().offset());
+  return engine_ops.as_strided_graph(flat, base.sizes, base.strides, offset_of(flat));
 }
 
 TensorRef flat_zeros(const Geometry& base) { return TensorImpl::make(zeros_storage({extent(base)}, base.dtype)); }

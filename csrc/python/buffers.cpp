@@ -249,6 +249,7 @@ void view_dealloc(PyObject* self) {
 }
 
 PyObject* to_numpy(const TensorRef& t, const char* op) {
+  need_values(t, op);
   if (t->dtype() == Dtype::BF16) type_error(op, ": NumPy has no bfloat16; convert first, e.g. with .float()");
   ArrayView* v = PyObject_New(ArrayView, &ArrayViewType);
   if (!v) host_error();
@@ -311,6 +312,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded_int([&]() -> int {
     view->obj = nullptr;
     const TensorRef& t = tensor_of(self);
+    need_values(t, "buffer");
     const Storage& s = t->storage();
     const char* format = format_of(s.dtype());
     const auto refuse = [](auto&&... parts) { fail(ErrorKind::Buffer, parts...); };

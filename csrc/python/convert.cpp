@@ -99,7 +99,10 @@ OperandArg operator_operand_slow(PyObject* o) {
 Scalar to_scalar(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o != nullptr)) {
     if (number_kind(o) != Number::None) return scalar_from(o);
-    if (is_tensor(o) && tensor_of(o)->dim() == 0) return read_element(tensor_of(o)->storage(), 0);
+    if (is_tensor(o) && tensor_of(o)->dim() == 0) {
+      need_values(tensor_of(o), "item");
+      return read_element(tensor_of(o)->storage(), 0);
+    }
   }
   bad_argument(spec, i, o, nullptr);
 }
@@ -126,8 +129,10 @@ double to_double(const Spec& spec, std::size_t i, PyObject* o) {
     if (TP_LIKELY(PyFloat_Check(o))) return PyFloat_AS_DOUBLE(o);
     const Number k = number_kind(o);
     if (k != Number::None && k != Number::Complex) return scalar_from(o).to_double();
-    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype()))
+    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype())) {
+      need_values(tensor_of(o), "float");
       return read_element(tensor_of(o)->storage(), 0).to_double();
+    }
     if (k == Number::None && PyIndex_Check(o) && !is_numpy_array(o)) return double(to_int(spec, i, o));
   }
   bad_argument(spec, i, o, nullptr);

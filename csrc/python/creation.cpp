@@ -3,6 +3,7 @@
 
 #include "autograd/engine.h"
 #include "ops/wiring.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 
@@ -43,14 +44,24 @@ bool is_python_data(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o) || number_kind(o) != Number::None;
 }
 
+/// A copy without history.
+TensorRef copy_without_history(const TensorRef& t, std::optional<Dtype> dtype) {
+  const Storage& s = t->storage();
+  if (dtype && *dtype != s.dtype()) return storage_cast(s, dtype);
+  return TensorImpl::make(copy_storage(s));
+}
+
 }  // namespace
 
 TensorRef tensor_from_data(PyObject* data, const char* op, std::optional<Dtype> dtype) {
   if (is_python_data(data)) return tensor_from_sequence(data, op, dtype);
   if (is_tensor(data)) {
-    const Storage& s = tensor_of(data)->storage();
-    if (dtype && *dtype != s.dtype()) return storage_cast(s, dtype);
-    return TensorImpl::make(copy_storage(s));
+    const TensorRef& given = tensor_of(data);
+    if (TP_UNLIKELY(given->is_batched())) {
+      const TensorRef copy = copy_without_history(batch::physical(given), dtype);
+      return batch::wrap(copy, batch::levels_of(given));
+    }
+    return copy_without_history(given, dtype);
   }
   if (is_numpy_array(data)) return storage_cast(copy_storage(storage_from_buffer(data, op)), dtype);
   return from_foreign(data, op, dtype, true);
@@ -136,7 +147,8 @@ PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObjec
     }
     // Left out, requires_grad keeps the history of a tensor; given, it is the caller's word about the result alone.
     const bool itself = is_tensor(obj) && t == tensor_of(obj);
-    if (flag && t->requires_grad() != *flag && (itself || !*flag)) t = wiring::wrap(t->storage());
+    if (flag && t->requires_grad() != *flag && (itself || !*flag))
+      t = batch::wrap(wiring::wrap(batch::physical(t)->storage()), batch::levels_of(t));
     if (flag.value_or(false)) set_requires_grad_flag(t, true);
     return wrap(std::move(t));
   });

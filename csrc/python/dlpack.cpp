@@ -106,6 +106,7 @@ PyObject* to_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
     Slots<5> a;
     parse(spec, a, self, args, n, kw);
     const TensorRef& t = tensor_of(self);
+    need_values(t, "__dlpack__");
     if (t->requires_grad())
       fail(ErrorKind::Buffer, "__dlpack__: Can't export tensors that require gradient, use tensor.detach()");
     if (a.given(1)) fail(ErrorKind::Buffer, "__dlpack__: a cpu tensor has no stream; pass stream=None");

@@ -5,6 +5,7 @@
 #include "python/function.h"
 #include "python/graph_objects.h"
 #include "python/tensor_type.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -46,6 +47,7 @@ struct Roots {
   InlineVec<Edge, 2> edges;
   InlineVec<TensorRef, 2> tensors;  // null for edges
   InlineVec<TensorRef, 2> seeds;
+  batch::Levels levels = 0;  // of all roots
 };
 
 void add_root(const char* op, Roots& r, std::size_t i, PyObject* o) {
@@ -55,7 +57,8 @@ void add_root(const char* op, Roots& r, std::size_t i, PyObject* o) {
       runtime_error(op, ": element ", i, " of tensors does not require grad and does not have a grad_fn");
     r.edges.push_back(gradient_edge(t));
     // A Function may ask for a gradient of another dtype than its output has: there the node decides.
-    r.tensors.push_back(python_node_object(r.edges.back().node.get()) ? TensorRef() : t);
+    r.tensors.push_back(python_node_object(r.edges.back().node.get()) && !t->is_batched() ? TensorRef() : t);
+    if (TP_UNLIKELY(t->is_batched())) r.levels |= batch::levels_of(t);
   } else if (is_edge(o)) {
     r.edges.push_back(edge_from(o));
     r.tensors.emplace_back();
@@ -97,6 +100,20 @@ void check_seed(const char* op, const Roots& r, std::size_t i, const TensorRef& 
                   dtype_name(like.dtype()), ".");
 }
 
+/// The pass runs on physical tensors: there a batched root has its batch dimensions, and so has its gradient. Samples are
+/// independent, so ones for all of them give each its own gradient.
+void to_physical(Roots& r) {
+  if (TP_LIKELY(!r.levels)) return;
+  for (std::size_t i = 0; i < r.edges.size(); ++i) {
+    TensorRef& t = r.tensors[i];
+    if (!t || !t->is_batched()) continue;
+    const batch::Levels own = batch::levels_of(t);
+    const TensorRef p = batch::physical(t);
+    r.seeds[i] = r.seeds[i] ? batch::peel(r.seeds[i], own) : wiring::wrap(ones_storage(p->sizes(), p->dtype()));
+    t = p;
+  }
+}
+
 void add_seeds(const char* op, Roots& r, PyObject* gradients) {
   const std::size_t n = r.edges.size();
   if (!gradients || gradients == Py_None) {
@@ -133,7 +150,8 @@ void add_seeds(const char* op, Roots& r, PyObject* gradients) {
 
 struct Inputs {
   std::vector<Edge> edges;
-  std::vector<TensorRef> tensors;
+  std::vector<TensorRef> tensors;  // physical
+  std::vector<batch::Levels> levels;
 };
 
 void add_input(const char* op, Inputs& in, std::size_t i, PyObject* o) {
@@ -142,10 +160,12 @@ void add_input(const char* op, Inputs& in, std::size_t i, PyObject* o) {
     if (!t->requires_grad())
       runtime_error(op, ": One of the differentiated Tensors does not require grad (input ", i, ")");
     in.edges.push_back(gradient_edge(t));
-    in.tensors.push_back(t);
+    in.tensors.push_back(batch::physical(t));
+    in.levels.push_back(batch::levels_of(t));
   } else if (is_edge(o)) {
     in.edges.push_back(edge_from(o));
     in.tensors.emplace_back();
+    in.levels.push_back(0);
   } else {
     type_error(op, ": input ", i, " must be a Tensor or a GradientEdge, not ", Py_TYPE(o)->tp_name);
   }
@@ -237,7 +257,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
     Slots<9> a;
     parse(kGradSpec, a, nullptr, args, n, kw);
-    refuse_in_transform("grad", modes::kTransform);
+    refuse_while_buffers_exposed("grad");
     const bool create = truth("grad", "create_graph", a[kCreate], false);
     const bool retain = truth("grad", "retain_graph", a[kRetain], create);
     const bool materialize = truth("grad", "materialize_grads", a[kMaterialize], false);
@@ -278,6 +298,12 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     });
     if (inputs.edges.empty()) value_error("grad: inputs cannot be empty");
     add_seeds("grad", roots, a[kGradOutputs]);
+    to_physical(roots);
+    for (std::size_t i = 0; i < inputs.levels.size(); ++i)
+      if (TP_UNLIKELY(roots.levels & ~inputs.levels[i]) && inputs.tensors[i])
+        runtime_error("grad: input ", i,
+                      " is the same for all samples of a vmap that the outputs are batched by, so its gradient "
+                      "would be summed over them; use tensorplay.func.grad, or expand it inside the mapped function");
 
     PassScope scope(view(roots.edges), false);
     std::vector<TensorRef> result = Engine::run({.roots = view(roots.edges),
@@ -288,7 +314,10 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
                                                  .create_graph = create,
                                                  .accumulate = false});
     for (std::size_t i = 0; i < result.size(); ++i) {
-      if (result[i]) continue;
+      if (result[i]) {
+        result[i] = batch::cover(result[i], inputs.levels[i]);
+        continue;
+      }
       if (!allow_unused)
         runtime_error(
             "grad: the differentiated Tensor at index ", i,
@@ -296,6 +325,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
       if (materialize) {
         result[i] = wiring::wrap(zeros_storage(inputs.tensors[i]->sizes(), inputs.tensors[i]->dtype()));
         if (create) result[i]->set_requires_grad(true);
+        result[i] = batch::wrap(std::move(result[i]), inputs.levels[i]);
       }
     }
     if (!keys) return wrap_list(result);
@@ -394,12 +424,13 @@ PyMethodDef functions[] = {
 
 PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_graph, PyObject* create_graph,
                        PyObject* inputs) {
-  refuse_in_transform("backward", modes::kTransform | modes::kDerivative);
+  refuse_in_transform("backward", modes::kDerivative);
   const bool create = truth("backward", "create_graph", create_graph, false);
   const bool retain = truth("backward", "retain_graph", retain_graph, create);
   Roots roots;
   each_item("backward", "tensors", tensors, [&](std::size_t i, PyObject* o) { add_root("backward", roots, i, o); });
   add_seeds("backward", roots, gradients);
+  to_physical(roots);
   Inputs wanted;
   Owned values;
   if (inputs && inputs != Py_None) {

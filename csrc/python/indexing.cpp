@@ -55,12 +55,13 @@ Part classify(PyObject* o) {
     if (d == Dtype::Bool) {
       if (p.tensor->dim() == 0) {
         p.kind = Item::Bool;
+        need_values(p.tensor, "index with a bool");
         p.value = read_element(p.tensor->storage(), 0).to_bool();
       } else {
         p.kind = Item::Mask;
       }
     } else if (category(d) == Category::Integer) {
-      if (p.tensor->dim() == 0) {
+      if (p.tensor->dim() == 0 && !p.tensor->is_batched()) {
         p.value = read_element(p.tensor->storage(), 0).to_int();
       } else {
         p.kind = Item::Index;
@@ -128,7 +129,7 @@ TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
 
 // Integers and slices of a tensor that records nothing, as one view instead of one per part. Null: not such a key.
 TensorRef plain_view(const TensorRef& t, PyObject* key) {
-  if (!PyTuple_CheckExact(key) || wiring::records(t) || modes::any(modes::kForward)) return {};
+  if (!PyTuple_CheckExact(key) || t->is_batched() || wiring::records(t) || modes::any(modes::kForward)) return {};
   const Py_ssize_t n = PyTuple_GET_SIZE(key);
   if (n < 2 || n > t->dim()) return {};
   for (Py_ssize_t i = 0; i < n; ++i)
@@ -210,6 +211,10 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
             index_error("The shape of the mask ", m, " at index ", k,
                         " does not match the shape of the indexed tensor ", t->sizes(), " at index ", original + k);
         original += m.size();
+        if (TP_UNLIKELY(p.tensor->is_batched()))
+          runtime_error(
+              "index: vmap: a mask that differs between samples selects a number of elements that differs too; use "
+              "tensorplay.where(mask, x, other) instead of x[mask]");
         for (TensorRef& index : mask_indices(p.tensor->storage())) put(std::move(index));
         break;
       }

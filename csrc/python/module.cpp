@@ -45,11 +45,13 @@ void fill(PyObject* module) {
   init_func_grad(module);
   init_func_vjp(module);
   init_func_jvp(module);
+  init_func_vmap(module);
   init_tensor(module, registry);
   init_creation(module);
   init_arrays(module);
   init_generator(module);
   init_runtime(module);
+  init_transforms(module);
   add_homes(module, registry);
 }
 

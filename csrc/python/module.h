@@ -14,10 +14,12 @@ void init_trees(PyObject* module);
 void init_func_grad(PyObject* module);
 void init_func_vjp(PyObject* module);
 void init_func_jvp(PyObject* module);
+void init_func_vmap(PyObject* module);
 void init_creation(PyObject* module);
 void init_arrays(PyObject* module);
 void init_generator(PyObject* module);
 void init_runtime(PyObject* module);
+void init_transforms(PyObject* module);
 /// Last of the types: operators of the registry go into its slots.
 void init_tensor(PyObject* module, const Registry& registry);
 

@@ -7,6 +7,7 @@
 #include "kernels/loops.h"
 #include "ops/wiring.h"
 #include "python/tensor_type.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -138,19 +139,21 @@ const TensorRef& need_tensor(const char* op, PyObject* o) {
 PyObject* bump_version(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = need_tensor("increment_version", o);
-    if (!t->is_inference()) t->storage().bump_version();
+    if (!t->is_inference()) batch::physical(t)->storage().bump_version();
     Py_RETURN_NONE;
   });
 }
 PyObject* block_id(PyObject*, PyObject* o) {
-  return guarded([&] { return PyLong_FromVoidPtr(need_tensor("_block_id", o)->storage().block().get()); });
+  return guarded(
+      [&] { return PyLong_FromVoidPtr(batch::physical(need_tensor("_block_id", o))->storage().block().get()); });
 }
 // The same bits as elements of another dtype of that size.
 PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     Dtype d;
     if (n != 2 || !dtype_from(args[1], &d)) type_error("_reinterpret: takes (tensor, dtype)");
-    const Storage& s = need_tensor("_reinterpret", args[0])->storage();
+    need_values(need_tensor("_reinterpret", args[0]), "_reinterpret");
+    const Storage& s = tensor_of(args[0])->storage();
     if (item_size(d) != item_size(s.dtype()))
       value_error("_reinterpret: ", dtype_name(s.dtype()), " and ", dtype_name(d), " differ in size");
     return wrap(TensorImpl::make(Storage(s.block(), d, s.sizes(), s.strides(), s.offset())));
@@ -187,8 +190,11 @@ PyObject* exit_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 2) type_error("make_dual: takes (tensor, tangent, level=None)");
-    const TensorRef& t = need_tensor("make_dual", args[0]);
-    const TensorRef& tangent = need_tensor("make_dual", args[1]);
+    const TensorRef& given = need_tensor("make_dual", args[0]);
+    // History and tangents belong to the physical tensor; the tangent may stay batched at levels the primal lacks.
+    const batch::Levels levels = batch::levels_of(given);
+    const TensorRef& t = batch::physical(given);
+    const TensorRef tangent = batch::peel(need_tensor("make_dual", args[1]), levels);
     if (!dual::current_level())
       runtime_error(
           "make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to "
@@ -208,16 +214,18 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
       }
     }
     wiring::set_tangent(dual, tangent);
-    return wrap(std::move(dual));
+    return wrap(batch::wrap(std::move(dual), levels));
   });
 }
 PyObject* unpack_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1) type_error("unpack_dual: takes (tensor, level=None)");
-    const TensorRef& t = need_tensor("unpack_dual", args[0]);
+    const TensorRef& given = need_tensor("unpack_dual", args[0]);
+    const batch::Levels levels = batch::levels_of(given);
+    const TensorRef& t = batch::physical(given);
     TensorRef tangent = dual::current_level() ? wiring::tangent(t) : TensorRef();
-    Owned primal(tangent ? wrap(wiring::primal(t)) : Owned::share(args[0]).release());
-    Owned other(wrap(std::move(tangent)));
+    Owned primal(tangent ? wrap(batch::wrap(wiring::primal(t), levels)) : Owned::share(args[0]).release());
+    Owned other(wrap(batch::cover(tangent, levels)));
     return primal && other ? PyTuple_Pack(2, primal.get(), other.get()) : nullptr;
   });
 }

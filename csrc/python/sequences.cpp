@@ -43,6 +43,7 @@ class Scan {
       return;
     }
     if (is_tensor(o)) {
+      need_values(tensor_of(o), "tensor");
       const Storage& s = tensor_of(o)->storage();
       for (int d = 0; d < s.dim(); ++d) enter(s.size(d), depth + d);
       leaf(depth + s.dim());

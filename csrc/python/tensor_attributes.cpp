@@ -3,6 +3,7 @@
 #include "python/graph_objects.h"
 #include "python/ops_used.h"
 #include "python/tensor_type.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -33,8 +34,10 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->is_leaf()); }
 
 PyObject* get_grad(PyObject* self, void*) {
-  const TensorRef& t = tensor_of(self);
+  const TensorRef& t = batch::physical(tensor_of(self));
   const TensorRef& g = t->grad();
+  if (TP_UNLIKELY(g && tensor_of(self)->is_batched()))
+    return guarded([&] { return wrap(batch::cover(g, batch::levels_of(tensor_of(self)))); });
   if (TP_LIKELY(bool(g))) return wrap(g);
   if (!t->is_leaf() && !(t->meta() && t->meta()->retains_grad)) {
     if (PyErr_WarnEx(
@@ -50,13 +53,13 @@ PyObject* get_grad(PyObject* self, void*) {
 
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (!value || value == Py_None) {
       if (t->meta()) t->meta()->grad.reset();
       return 0;
     }
     if (!is_tensor(value)) type_error("grad: expected Tensor or None, not ", Py_TYPE(value)->tp_name);
-    const TensorRef& g = tensor_of(value);
+    const TensorRef g = batch::peel(tensor_of(value), batch::levels_of(tensor_of(self)));
     if (g == t) runtime_error("grad: can't assign a tensor as its own gradient");
     const AutogradMeta* meta = t->meta();
     const Dtype want = meta && meta->has_grad_dtype ? meta->grad_dtype : t->dtype();
@@ -98,21 +101,23 @@ int set_grad_dtype(PyObject* self, PyObject* value, void*) {
 
 PyObject* get_grad_fn(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (t->is_leaf()) Py_RETURN_NONE;
     Node* n = grad_fn(t);
     if (!n || n->is_accumulator()) Py_RETURN_NONE;
     return wrap_node(n);
   });
 }
-PyObject* get_output_nr(PyObject* self, void*) { return PyLong_FromUnsignedLong(tensor_of(self)->output_nr()); }
+PyObject* get_output_nr(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(batch::physical(tensor_of(self))->output_nr());
+}
 PyObject* get_retains_grad(PyObject* self, void*) {
-  const TensorRef& t = tensor_of(self);
+  const TensorRef& t = batch::physical(tensor_of(self));
   return PyBool_FromLong(!t->is_leaf() && t->meta() && t->meta()->retains_grad);
 }
 
 PyObject* get_version(PyObject* self, void*) {
-  const TensorRef& t = tensor_of(self);
+  const TensorRef& t = batch::physical(tensor_of(self));
   if (t->is_inference()) {
     PyErr_SetString(PyExc_RuntimeError,
                     "_version: inference tensors do not track changes; clone() one outside inference_mode");
@@ -121,16 +126,18 @@ PyObject* get_version(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(t->storage().version());
 }
 PyObject* get_base(PyObject* self, void*) {
-  const TensorRef& t = tensor_of(self);
+  const TensorRef& t = batch::physical(tensor_of(self));
   if (!t->is_view()) Py_RETURN_NONE;
   return wrap(t->meta()->view->base);
 }
 
 PyObject* get_data(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    const Storage& s = tensor_of(self)->storage();
+    const batch::Levels levels = batch::levels_of(tensor_of(self));
+    const Storage& s = batch::physical(tensor_of(self))->storage();
     // The same memory under a version counter of its own: the unsafe hatch.
-    return wrap(TensorImpl::make(Storage(alias_block(s.block()), s.dtype(), s.sizes(), s.strides(), s.offset())));
+    TensorRef alias = TensorImpl::make(Storage(alias_block(s.block()), s.dtype(), s.sizes(), s.strides(), s.offset()));
+    return wrap(batch::wrap(std::move(alias), levels));
   });
 }
 int set_data(PyObject* self, PyObject* value, void*) {
@@ -139,6 +146,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
       type_error("data: expected a Tensor, not ", value ? Py_TYPE(value)->tp_name : "nothing");
     const TensorRef& t = tensor_of(self);
     const TensorRef& other = tensor_of(value);
+    if (t->is_batched() || other->is_batched()) runtime_error("data: can't be assigned inside vmap; use copy_()");
     if (t->requires_grad() && !is_differentiable(other->dtype()))
       runtime_error("data: a tensor that requires grad can't hold ", dtype_name(other->dtype()), " values");
     t->set_storage(other->storage());
@@ -196,6 +204,7 @@ PyObject* get_imag(PyObject* self, void*) {
 }  // namespace
 
 void set_requires_grad_flag(const TensorRef& t, bool on) {
+  if (TP_UNLIKELY(t->is_batched())) return set_requires_grad_flag(t->meta()->physical, on);
   if (!t->is_leaf()) {
     if (on) return;
     runtime_error(

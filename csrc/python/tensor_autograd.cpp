@@ -2,6 +2,7 @@
 #include "ops/wiring.h"
 #include "python/graph_objects.h"
 #include "python/tensor_type.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -20,7 +21,7 @@ PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t n, Py
 
 PyObject* retain_grad_method(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (!t->requires_grad()) runtime_error("retain_grad: can't retain_grad on Tensor that has requires_grad=False");
     retain_grad(t);
     Py_RETURN_NONE;
@@ -33,7 +34,7 @@ PyObject* register_hook(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   return guarded([&]() -> PyObject* {
     Slots<2> a;
     parse(spec, a, self, args, n, kw);
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (!t->requires_grad())
       runtime_error("register_hook: cannot register a hook on a tensor that doesn't require gradient");
     Node* node = t->is_leaf() ? static_cast<Node*>(accumulator_of(t)) : grad_fn(t);
@@ -44,7 +45,7 @@ PyObject* register_hook(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
 
 PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
   return guarded([&]() -> PyObject* {
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (!t->requires_grad())
       runtime_error(
           "register_post_accumulate_grad_hook: cannot register a hook on a tensor that doesn't require gradient");
@@ -57,12 +58,15 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
 }
 
 PyObject* detach(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(wiring::wrap(tensor_of(self)->storage())); });
+  return guarded([&] {
+    const TensorRef& t = tensor_of(self);
+    return wrap(batch::wrap(wiring::wrap(batch::physical(t)->storage()), batch::levels_of(t)));
+  });
 }
 
 PyObject* detach_(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    const TensorRef& t = tensor_of(self);
+    const TensorRef& t = batch::physical(tensor_of(self));
     if (t->is_view()) runtime_error("detach_: Can't detach views in-place; use detach() instead");
     if (!t->is_leaf()) t->set_grad_fn(NodeBaseRef(), 0);
     t->set_requires_grad(false);

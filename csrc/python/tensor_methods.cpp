@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/ops_used.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -13,6 +14,14 @@ int normal_dim(const char* op, std::int64_t dim, int ndim) {
   if (dim < -room || dim >= room)
     index_error(op, ": dimension out of range (expected to be in [", -room, ", ", room - 1, "], got ", dim, ")");
   return int(dim < 0 ? dim + room : dim);
+}
+
+/// Of one sample, where the tensor is batched.
+Strides logical_strides(const TensorRef& t) {
+  const Strides& all = batch::physical(t)->storage().strides();
+  Strides strides;
+  for (int i = all.size() - t->dim(); i < all.size(); ++i) strides.push_back(all[i]);
+  return strides;
 }
 
 constexpr Param kDimParams[] = {{"input", Kind::Tensor}, {"dim", Kind::OptInt, true}};
@@ -33,7 +42,7 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static const Spec spec{"stride", "stride(Tensor input, int? dim=None)", kDimParams};
   return guarded([&]() -> PyObject* {
-    const Strides& strides = tensor_of(self)->storage().strides();
+    const Strides strides = logical_strides(tensor_of(self));
     Slots<2> a;
     parse(spec, a, self, args, n, kw);
     const auto dim = to_opt_int(spec, a, 1);
@@ -45,16 +54,30 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self)->dim()); }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype())); }
-PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->storage().offset()); }
-PyObject* is_contiguous(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self)->storage().is_contiguous());
+PyObject* storage_offset(PyObject* self, PyObject*) {
+  return PyLong_FromLongLong(batch::physical(tensor_of(self))->storage().offset());
 }
-PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self)->storage().raw()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  const TensorRef& t = tensor_of(self);
+  if (TP_LIKELY(!t->is_batched())) return PyBool_FromLong(t->storage().is_contiguous());
+  const Strides strides = logical_strides(t);
+  std::int64_t step = 1;
+  for (int i = t->dim() - 1; i >= 0; --i) {
+    if (t->sizes()[i] > 1 && strides[i] != step) Py_RETURN_FALSE;
+    step *= std::max<std::int64_t>(t->sizes()[i], 1);
+  }
+  Py_RETURN_TRUE;
+}
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(batch::physical(tensor_of(self))->storage().raw());
+}
 PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_float(tensor_of(self)->dtype())); }
 PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self)->dtype())); }
 PyObject* is_signed_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_signed(tensor_of(self)->dtype())); }
-PyObject* is_inference(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_inference()); }
-PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->is_view()); }
+PyObject* is_inference(PyObject* self, PyObject*) {
+  return PyBool_FromLong(batch::physical(tensor_of(self))->is_inference());
+}
+PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(batch::physical(tensor_of(self))->is_view()); }
 
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] { return item_of(tensor_of(self), "item"); });
@@ -73,8 +96,11 @@ PyObject* nested_list(const Storage& s, int dim, const char* p) {
   return list.release();
 }
 PyObject* tolist(PyObject* self, PyObject*) {
-  const Storage& s = tensor_of(self)->storage();
-  return nested_list(s, 0, s.raw());
+  return guarded([&]() -> PyObject* {
+    need_values(tensor_of(self), "tolist");
+    const Storage& s = tensor_of(self)->storage();
+    return nested_list(s, 0, s.raw());
+  });
 }
 
 PyObject* complex_value(PyObject* self, PyObject*) {
@@ -127,6 +153,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject
     if (!PyType_Check(a[0]) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(a[0]), &TensorType))
       type_error("_make_subclass: cls must be a subclass of Tensor");
     const TensorArg data = to_tensor(spec, a, 1);
+    need_values(data.ref(), "_make_subclass");
     TensorRef t = TensorImpl::make(data.ref()->storage());
     if (to_bool(spec, a, 2, false)) set_requires_grad_flag(t, true);
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(a[0]), std::move(t));
@@ -138,6 +165,7 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
       type_error("as_subclass: the argument must be a subclass of Tensor");
     // A view of itself keeps the history.
     const TensorRef& t = tensor_of(self);
+    need_values(t, "as_subclass");
     TensorRef alias = ops::expand(t, t->sizes());
     if (alias == t || alias->host_object) alias = TensorImpl::make(t->storage());
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), std::move(alias));
@@ -176,6 +204,7 @@ PyTypeObject* iterator_type() {
 }  // namespace
 
 PyObject* item_of(const TensorRef& t, const char* op) {
+  need_values(t, op);
   const Storage& s = t->storage();
   if (s.numel() != 1)
     runtime_error(op, ": a tensor with ", s.numel(),
@@ -213,6 +242,7 @@ int tensor_contains(PyObject* self, PyObject* value) {
     Owned equal(PyObject_RichCompare(self, value, Py_EQ));
     if (!equal) host_error();
     if (!is_tensor(equal.get())) return PyObject_IsTrue(equal.get());
+    need_values(tensor_of(equal.get()), "bool");
     const Storage& s = tensor_of(equal.get())->storage();
     for (std::int64_t i = 0; i < s.numel(); ++i)
       if (read_element(s, i).to_bool()) return 1;
@@ -245,6 +275,7 @@ PyObject* tensor_index(PyObject* self) {
 int tensor_bool(PyObject* self) {
   return guarded_int([&]() -> int {
     const TensorRef& t = tensor_of(self);
+    need_values(t, "bool");
     if (t->numel() == 0) runtime_error("bool: the truth of an empty tensor is ambiguous; compare numel() with 0");
     if (t->numel() > 1)
       runtime_error("bool: the truth of a tensor with more than one value is ambiguous; use any() or all()");

@@ -142,6 +142,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (!first) {
       t = TensorImpl::make(empty(Shape{0}, default_float()));
     } else if (is_tensor(first)) {
+      need_values(tensor_of(first), "Tensor");
       t = TensorImpl::make(tensor_of(first)->storage());
     } else if (PyLong_Check(first)) {
       Shape sizes;

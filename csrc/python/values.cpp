@@ -94,6 +94,20 @@ void write_element(char* p, Dtype d, const Scalar& v) {
   }
 }
 
+void refuse_batched_values(const char* op) {
+  const std::string_view name = op;
+  if (name == "bool")
+    runtime_error(
+        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow (bool()). We don't "
+        "support that yet: each sample may take another branch. Compute both and choose with tensorplay.where.");
+  if (name == "item" || name == "float" || name == "int" || name == "complex" || name == "index")
+    runtime_error(
+        "vmap: It looks like you're calling .item() on a Tensor (", op,
+        "). We don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with other "
+        "operations (tensorplay.where, gather); a batched tensor holds one value for each sample.");
+  runtime_error(op, ": the values of a batched tensor can't be read inside vmap; return it from the mapped function");
+}
+
 void add_object(PyObject* module, const char* name, PyObject* object) {
   if (!object || PyObject_SetAttrString(module, name, object) < 0) host_error();
 }

@@ -4,6 +4,12 @@
 
 namespace tp::python {
 
+/// Raises for what needs the values of a batched tensor: `op` says in which words it was asked.
+[[noreturn]] void refuse_batched_values(const char* op);
+inline void need_values(const TensorRef& t, const char* op) {
+  if (TP_UNLIKELY(t->is_batched())) refuse_batched_values(op);
+}
+
 /// Element `at` (in elements from the first) of `s`, as the number it is.
 Scalar read_element(const Storage& s, std::int64_t at);
 PyObject* python_element(const char* data, Dtype d);

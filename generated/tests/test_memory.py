@@ -51,6 +51,7 @@ OPS = [
     Op(
         name="empty_like",
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"batching": "what the memory held is not the same twice"},
         forms=[
             Form(args=(("input", "Tensor"), ("dtype", "dtype?", None, "kwonly")), results=("out",), tests="tests/ops/test_catalogue.py"),
         ],

@@ -1,4 +1,4 @@
-"""grad() with a batch of seeds (`is_grads_batched`): one product per item of the leading dimension, stacked."""
+"""grad() with a batch of seeds (`is_grads_batched`): one pass whose cotangents are batched."""
 
 from __future__ import annotations
 
@@ -38,27 +38,23 @@ def grad(
     if len(sizes) != 1:
         raise RuntimeError(f"grad: the seeds have different batch sizes {sorted(sizes)}")
     n = sizes.pop()
-    rows = []
-    for k in range(n):
-        row = _C.grad(
+    level = _C._vmap_enter(n, "error")
+    try:
+        rows = _C.grad(
             outs,
             inputs,
-            tuple(None if g is None else g[k] for g in seeds),
-            retain_graph=retain or k + 1 < n,
+            tuple(None if g is None else _C._add_batch_dim(g, 0, level) for g in seeds),
+            retain_graph=retain,
             create_graph=create,
             allow_unused=allow_unused,
             materialize_grads=materialize,
         )
-        rows.append(row)
-    if n == 0:
-        ins = list(inputs.values()) if isinstance(inputs, dict) else inputs
-        ins = (ins,) if isinstance(ins, _C.Tensor) else ins
-        empty = tuple(i.new_zeros((0, *i.shape)) for i in ins)
-        return dict(zip(inputs, empty, strict=True)) if isinstance(inputs, dict) else empty
 
-    def stacked(values: list[Any]) -> Any:
-        return None if values[0] is None else _C.functions.stack(values)
+        def stacked(g: Any) -> Any:
+            return None if g is None else _C._remove_batch_dim(g, level, n, 0)
 
-    if isinstance(rows[0], dict):
-        return {key: stacked([r[key] for r in rows]) for key in rows[0]}
-    return tuple(stacked([r[i] for r in rows]) for i in range(len(rows[0])))
+        if isinstance(rows, dict):
+            return {key: stacked(g) for key, g in rows.items()}
+        return tuple(stacked(g) for g in rows)
+    finally:
+        _C._vmap_exit(level)

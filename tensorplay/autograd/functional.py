@@ -145,32 +145,42 @@ def jvp(
 
 
 def _forward_columns(func: Callable[..., Any], xs: Sequence[Any]) -> tuple[bool, Any, list[list[Any]]]:
-    """Jacobian blocks [output][input] by one forward-mode pass for each input element."""
+    """Jacobian blocks [output][input] by one forward-mode pass for each input, its tangents the whole basis."""
     from . import forward_ad as fwad
 
-    blocks: list[list[Any]] = []
     out_tuple, ys = _as_tuple(func(*xs), "jacobian", "the output of func")
-    for _ in ys:
-        blocks.append([])
+    blocks: list[list[Any]] = [[] for _ in ys]
     for k, x in enumerate(xs):
-        columns: list[list[Any]] = [[] for _ in ys]
-        for j in range(x.numel()):
-            direction = tp.zeros_like(x).reshape(-1)
-            direction[j] = 1
+        n = x.numel()
+        level = tp._C._vmap_enter(n, "same")
+        try:
+            basis = tp._C._add_batch_dim(tp.eye(n, dtype=x.dtype).reshape(n, *x.shape), 0, level)
             with fwad.dual_level():
-                duals = [fwad.make_dual(z, direction.reshape(z.shape)) if i == k else z for i, z in enumerate(xs)]
+                duals = [fwad.make_dual(z, basis) if i == k else z for i, z in enumerate(xs)]
                 outs = _as_tuple(func(*duals), "jacobian", "the output of func")[1]
-                for i, o in enumerate(outs):
+                for i, (o, y) in enumerate(zip(outs, ys, strict=True)):
                     t = fwad.unpack_dual(o).tangent
-                    columns[i].append(tp.zeros_like(ys[i]) if t is None else t)
-        for i, y in enumerate(ys):
-            block = (
-                tp.stack([c.reshape(-1) for c in columns[i]], 1)
-                if columns[i]
-                else tp.zeros(y.numel(), 0, dtype=y.dtype)
-            )
-            blocks[i].append(block.reshape(tuple(y.shape) + tuple(x.shape)))
+                    block = tp._C._remove_batch_dim(tp.zeros_like(y) if t is None else t, level, n, y.dim())
+                    blocks[i].append(block.reshape(tuple(y.shape) + tuple(x.shape)))
+        finally:
+            tp._C._vmap_exit(level)
     return out_tuple, ys, blocks
+
+
+def _batched_rows(y: Any, xs: Sequence[Any], create_graph: bool) -> list[Any]:
+    """Jacobian blocks of one output by one reverse pass, its cotangents the whole basis."""
+    n = y.numel()
+    grads: Sequence[Any] = [None] * len(xs)
+    if y.requires_grad:
+        basis = tp.eye(n, dtype=y.dtype).reshape(n, *y.shape)
+        grads = _grad(
+            y, xs, basis, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
+        )
+    sizes = [tuple(y.shape) + tuple(x.shape) for x in xs]
+    return [
+        tp.zeros(size, dtype=x.dtype) if g is None else g.reshape(size)
+        for g, x, size in zip(grads, xs, sizes, strict=True)
+    ]
 
 
 def jacobian(
@@ -206,6 +216,9 @@ def jacobian(
         _check_outputs(ys, strict, "jacobian")
         result = []
         for y in ys:
+            if vectorize:
+                result.append(_unwrap(_finish(_batched_rows(y, xs, create_graph), create_graph), in_tuple))
+                continue
             blocks: list[list[Any]] = [[] for _ in xs]
             flat = y.reshape(-1)
             for j in range(y.numel()):

@@ -1,5 +1,5 @@
 """What the generated tests check of an op, given its row of plain data: values, derivatives to third order, tangents,
-dtypes, shapes, layouts, in-place forms, edges, messages, memory.
+batching, dtypes, shapes, layouts, in-place forms, edges, messages, memory.
 
 A row names a reference (`like`); nothing here is computed from the op's own formulas.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from . import derivatives, faces, values
+from . import batching, derivatives, faces, values
 from .rows import Form, Op
 
 DERIVATIVES = ("grad", "gradgrad", "third", "complex", "tangent")
@@ -51,6 +51,8 @@ def _applicable(op: Op) -> Iterator[tuple[str, Callable[[Op], None]]]:
             yield "shapes", values.check_shapes
             yield "dtypes", values.check_dtypes
         yield "layouts", values.check_layouts
+    if drawn:
+        yield "batching", batching.check_batching
     if op.edges and referenced:
         yield "edges", values.check_edges
     if op.special:

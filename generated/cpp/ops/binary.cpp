@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -158,6 +159,17 @@ TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
 
 TensorRef add_tangent_other(const Scalar& alpha, const TensorRef& t) { return strong_mul(number<TensorRef>(alpha), t); }
 
+TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::add(in[0], in[1], alpha));
+}
+
+TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::InPlace in(AddBackward::schema_v1, {&input, &other});
+  ops::add_(in[0], in[1], alpha);
+  return input;
+}
+
 void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -173,6 +185,8 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add_batched(input, other, alpha);
   TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
     auto node = make_node<AddBackward>();
@@ -188,6 +202,8 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return add__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
   TensorRef dual;
@@ -209,6 +225,8 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(AddBackward::schema_v1, out_, add(input, other, alpha));
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -275,6 +293,17 @@ TensorRef atan2_tangent_other(const TensorRef& input, const TensorRef& other, co
       add(square(input), square(other), Scalar(1)))), t);
 }
 
+TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::atan2(in[0], in[1]));
+}
+
+TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(Atan2Backward::schema_v1, {&input, &other});
+  ops::atan2_(in[0], in[1]);
+  return input;
+}
+
 void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -291,6 +320,8 @@ Storage atan2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kAtan2Spec, loops[kAtan2], {&input, &other});
 }
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2_batched(input, other);
   TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<Atan2Backward>();
@@ -307,6 +338,8 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return atan2__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -328,6 +361,8 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(Atan2Backward::schema_v1, out_, atan2(input, other));
   wiring::check_out(Atan2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(Atan2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -386,6 +421,11 @@ TensorRef bce_logits_tangent_input(const TensorRef& target, const TensorRef& inp
 
 TensorRef bce_logits_tangent_target(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(input), t); }
 
+TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_logits(in[0], in[1]));
+}
+
 void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -403,6 +443,8 @@ Storage bce_logits(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_logits_batched(input, target);
   TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceLogitsBackward>();
@@ -486,6 +528,11 @@ TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
 }
 
+TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::bce_probs(in[0], in[1]));
+}
+
 void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -503,6 +550,8 @@ Storage bce_probs(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
 }
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return bce_probs_batched(input, target);
   TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<BceProbsBackward>();
@@ -572,6 +621,17 @@ TensorRef clamp_max_tangent_max(const TensorRef& input, const TensorRef& max, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
+  const batch::Broadcast in({&input, &max});
+  return in.wrap(ops::clamp_max(in[0], in[1]));
+}
+
+TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
+  const batch::InPlace in(ClampMaxBackward::schema_v1, {&input, &max});
+  ops::clamp_max_(in[0], in[1]);
+  return input;
+}
+
 void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -587,6 +647,8 @@ Storage clamp_max(const Storage& input, const Storage& max) {
   return kernels::elementwise(kClampMaxSpec, loops[kClampMax], {&input, &max});
 }
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max_batched(input, max);
   TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
   if (wiring::records(input, max)) {
     auto node = make_node<ClampMaxBackward>();
@@ -603,6 +665,8 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+    return clamp_max__batched(input, max);
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
   TensorRef dual;
@@ -677,6 +741,17 @@ TensorRef clamp_min_tangent_min(const TensorRef& input, const TensorRef& min, co
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
+  const batch::Broadcast in({&input, &min});
+  return in.wrap(ops::clamp_min(in[0], in[1]));
+}
+
+TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
+  const batch::InPlace in(ClampMinBackward::schema_v1, {&input, &min});
+  ops::clamp_min_(in[0], in[1]);
+  return input;
+}
+
 void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -692,6 +767,8 @@ Storage clamp_min(const Storage& input, const Storage& min) {
   return kernels::elementwise(kClampMinSpec, loops[kClampMin], {&input, &min});
 }
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min_batched(input, min);
   TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
   if (wiring::records(input, min)) {
     auto node = make_node<ClampMinBackward>();
@@ -708,6 +785,8 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+    return clamp_min__batched(input, min);
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -769,6 +848,17 @@ TensorRef copysign_tangent_input(const TensorRef& input, const TensorRef& other,
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), t);
 }
 
+TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::copysign(in[0], in[1]));
+}
+
+TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(CopysignBackward::schema_v1, {&input, &other});
+  ops::copysign_(in[0], in[1]);
+  return input;
+}
+
 void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -782,6 +872,8 @@ Storage copysign(const Storage& input, const Storage& other) {
   return kernels::elementwise(kCopysignSpec, loops[kCopysign], {&input, &other});
 }
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign_batched(input, other);
   TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<CopysignBackward>();
@@ -798,6 +890,8 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return copysign__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
   TensorRef dual;
@@ -819,6 +913,8 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(CopysignBackward::schema_v1, out_, copysign(input, other));
   wiring::check_out(CopysignBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(CopysignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -876,6 +972,17 @@ TensorRef div_tangent_other(const TensorRef& out, const TensorRef& other, const 
   return strong_mul(div(neg(out), other), t);
 }
 
+TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::div(in[0], in[1]));
+}
+
+TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(DivBackward::schema_v1, {&input, &other});
+  ops::div_(in[0], in[1]);
+  return input;
+}
+
 void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -890,6 +997,8 @@ Storage div(const Storage& input, const Storage& other) {
   return kernels::elementwise(kDivSpec, loops[kDiv], {&input, &other});
 }
 TensorRef div(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div_batched(input, other);
   TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<DivBackward>();
@@ -906,6 +1015,8 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return div__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
   TensorRef dual;
@@ -927,6 +1038,8 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(DivBackward::schema_v1, out_, div(input, other));
   wiring::check_out(DivBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(DivBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -969,6 +1082,17 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
 namespace {
 constexpr ElementwiseSpec kFloorDivideSpec{&FloorDivideBackward::schema_v1, 2};
 
+TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::floor_divide(in[0], in[1]));
+}
+
+TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FloorDivideBackward::schema_v1, {&input, &other});
+  ops::floor_divide_(in[0], in[1]);
+  return input;
+}
+
 void floor_divide_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -979,6 +1103,8 @@ Storage floor_divide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFloorDivideSpec, loops[kFloorDivide], {&input, &other});
 }
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide_batched(input, other);
   TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FloorDivideBackward>();
@@ -993,6 +1119,8 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return floor_divide__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1013,6 +1141,8 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FloorDivideBackward::schema_v1, out_, floor_divide(input, other));
   wiring::check_out(FloorDivideBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FloorDivideBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1068,6 +1198,11 @@ TensorRef fmax_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmax(in[0], in[1]));
+}
+
 void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1084,6 +1219,8 @@ Storage fmax(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmaxSpec, loops[kFmax], {&input, &other});
 }
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmax_batched(input, other);
   TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FmaxBackward>();
@@ -1100,6 +1237,8 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmaxBackward::schema_v1, out_, fmax(input, other));
   wiring::check_out(FmaxBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FmaxBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1164,6 +1303,11 @@ TensorRef fmin_tangent_other(const TensorRef& input, const TensorRef& other, con
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmin(in[0], in[1]));
+}
+
 void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1180,6 +1324,8 @@ Storage fmin(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFminSpec, loops[kFmin], {&input, &other});
 }
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmin_batched(input, other);
   TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FminBackward>();
@@ -1196,6 +1342,8 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FminBackward::schema_v1, out_, fmin(input, other));
   wiring::check_out(FminBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FminBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1247,6 +1395,17 @@ TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, con
   return strong_mul(neg(trunc(div(input, other))), t);
 }
 
+TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmod(in[0], in[1]));
+}
+
+TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
+  ops::fmod_(in[0], in[1]);
+  return input;
+}
+
 void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -1261,6 +1420,8 @@ Storage fmod(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
 }
 TensorRef fmod(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod_batched(input, other);
   TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<FmodBackward>();
@@ -1277,6 +1438,8 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1298,6 +1461,8 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
   wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1334,16 +1499,25 @@ GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 namespace {
 constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
+
+TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::gcd(in[0], in[1]));
+}
 }  // namespace
 
 Storage gcd(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
 }
 TensorRef gcd(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gcd_batched(input, other);
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kGcdSchema, out_, gcd(input, other));
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kGcdSchema.name, operands) == out_->sizes()) {
@@ -1362,16 +1536,25 @@ namespace {
 constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
     true};
 constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
+
+TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
+  const batch::Broadcast in({&input, &values});
+  return in.wrap(ops::heaviside(in[0], in[1]));
+}
 }  // namespace
 
 Storage heaviside(const Storage& input, const Storage& values) {
   return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
 }
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+    return heaviside_batched(input, values);
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values, out_))
+    return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
   const Storage* const operands[] = {&input->storage(), &values->storage()};
   if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
@@ -1415,6 +1598,11 @@ TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, 
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
 }
 
+TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::huber(in[0], in[1], delta));
+}
+
 void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1433,6 +1621,8 @@ Storage huber(const Storage& input, const Storage& target, double delta) {
   return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
 }
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return huber_batched(input, target, delta);
   TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
   if (wiring::records(input, target)) {
     auto node = make_node<HuberBackward>();
@@ -1503,6 +1693,17 @@ TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, cons
       number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
 }
 
+TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::hypot(in[0], in[1]));
+}
+
+TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(HypotBackward::schema_v1, {&input, &other});
+  ops::hypot_(in[0], in[1]);
+  return input;
+}
+
 void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1519,6 +1720,8 @@ Storage hypot(const Storage& input, const Storage& other) {
   return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
 }
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot_batched(input, other);
   TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<HypotBackward>();
@@ -1536,6 +1739,8 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1558,6 +1763,8 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(HypotBackward::schema_v1, out_, hypot(input, other));
   wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(HypotBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1597,16 +1804,25 @@ GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr OpSchema kLcmSchema{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLcmSpec{&kLcmSchema, 2};
+
+TensorRef lcm_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::lcm(in[0], in[1]));
+}
 }  // namespace
 
 Storage lcm(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLcmSpec, loops[kLcm], {&input, &other});
 }
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return lcm_batched(input, other);
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
 }
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLcmSchema, out_, lcm(input, other));
   wiring::check_out(kLcmSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLcmSchema.name, operands) == out_->sizes()) {
@@ -1641,6 +1857,11 @@ TensorRef ldexp_tangent_other(const TensorRef& other, const TensorRef& input, co
   return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), t);
 }
 
+TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::ldexp(in[0], in[1]));
+}
+
 void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1656,6 +1877,8 @@ Storage ldexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLdexpSpec, loops[kLdexp], {&input, &other});
 }
 TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return ldexp_batched(input, other);
   TensorRef out = wiring::wrap(ldexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<LdexpBackward>();
@@ -1672,6 +1895,8 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(LdexpBackward::schema_v1, out_, ldexp(input, other));
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(LdexpBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1736,6 +1961,11 @@ TensorRef logaddexp_tangent_other(const TensorRef& out, const TensorRef& other, 
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), t);
 }
 
+TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::logaddexp(in[0], in[1]));
+}
+
 void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1754,6 +1984,8 @@ Storage logaddexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexpSpec, loops[kLogaddexp], {&input, &other});
 }
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return logaddexp_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<LogaddexpBackward>();
@@ -1771,6 +2003,8 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(LogaddexpBackward::schema_v1, out_, logaddexp(input, other));
   wiring::check_out(LogaddexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(LogaddexpBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1836,6 +2070,11 @@ TensorRef logaddexp2_tangent_other(const TensorRef& out, const TensorRef& other,
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), t);
 }
 
+TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::logaddexp2(in[0], in[1]));
+}
+
 void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1854,6 +2093,8 @@ Storage logaddexp2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexp2Spec, loops[kLogaddexp2], {&input, &other});
 }
 TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return logaddexp2_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<Logaddexp2Backward>();
@@ -1871,6 +2112,8 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(Logaddexp2Backward::schema_v1, out_, logaddexp2(input, other));
   wiring::check_out(Logaddexp2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(Logaddexp2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -1936,6 +2179,11 @@ TensorRef maximum_tangent_other(const TensorRef& other, const TensorRef& input, 
       constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
 }
 
+TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::maximum(in[0], in[1]));
+}
+
 void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1952,6 +2200,8 @@ Storage maximum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
 }
 TensorRef maximum(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return maximum_batched(input, other);
   TensorRef out = wiring::wrap(maximum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MaximumBackward>();
@@ -1968,6 +2218,8 @@ TensorRef maximum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
   wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(MaximumBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2032,6 +2284,11 @@ TensorRef minimum_tangent_other(const TensorRef& other, const TensorRef& input, 
       constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
 }
 
+TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::minimum(in[0], in[1]));
+}
+
 void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2048,6 +2305,8 @@ Storage minimum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
 }
 TensorRef minimum(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return minimum_batched(input, other);
   TensorRef out = wiring::wrap(minimum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MinimumBackward>();
@@ -2064,6 +2323,8 @@ TensorRef minimum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
   wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(MinimumBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2116,6 +2377,17 @@ TensorRef mul_tangent_input(const TensorRef& other, const TensorRef& t) { return
 
 TensorRef mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
 
+TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::mul(in[0], in[1]));
+}
+
+TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(MulBackward::schema_v1, {&input, &other});
+  ops::mul_(in[0], in[1]);
+  return input;
+}
+
 void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2130,6 +2402,8 @@ Storage mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMulSpec, loops[kMul], {&input, &other});
 }
 TensorRef mul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return mul_batched(input, other);
   TensorRef out = wiring::wrap(mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MulBackward>();
@@ -2146,6 +2420,8 @@ TensorRef mul(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef mul_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return mul__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(MulBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2167,6 +2443,8 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(MulBackward::schema_v1, out_, mul(input, other));
   wiring::check_out(MulBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(MulBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2207,6 +2485,11 @@ namespace {
 constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
     true};
 constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
+
+TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::nextafter(in[0], in[1]));
+}
 }  // namespace
 
 Storage nextafter(const Storage& input, const Storage& other) {
@@ -2215,10 +2498,14 @@ Storage nextafter(const Storage& input, const Storage& other) {
   return kernels::elementwise(kNextafterSpec, loops[kNextafter], {&input, &other});
 }
 TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return nextafter_batched(input, other);
   TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
   return out;
 }
 TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kNextafterSchema, out_, nextafter(input, other));
   wiring::check_out(kNextafterSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kNextafterSchema.name, operands) == out_->sizes()) {
@@ -2268,6 +2555,17 @@ TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& out, con
       number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))), t);
 }
 
+TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
+  const batch::Broadcast in({&input, &exponent});
+  return in.wrap(ops::pow(in[0], in[1]));
+}
+
+TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
+  const batch::InPlace in(PowBackward::schema_v1, {&input, &exponent});
+  ops::pow_(in[0], in[1]);
+  return input;
+}
+
 void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2284,6 +2582,8 @@ Storage pow(const Storage& input, const Storage& exponent) {
   return kernels::elementwise(kPowSpec, loops[kPow], {&input, &exponent});
 }
 TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+    return pow_batched(input, exponent);
   TensorRef out = wiring::wrap(pow(input->storage(), exponent->storage()));
   if (wiring::records(input, exponent)) {
     auto node = make_node<PowBackward>();
@@ -2301,6 +2601,8 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
   return out;
 }
 TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+    return pow__batched(input, exponent);
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(PowBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2323,6 +2625,8 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent, out_))
+    return batch::assign_out(PowBackward::schema_v1, out_, pow(input, exponent));
   wiring::check_out(PowBackward::schema_v1, out_, {&input, &exponent});
   const Storage* const operands[] = {&input->storage(), &exponent->storage()};
   if (kernels::broadcast_shapes(PowBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2375,6 +2679,17 @@ TensorRef remainder_tangent_other(const TensorRef& input, const TensorRef& other
   return strong_mul(neg(floor(div(input, other))), t);
 }
 
+TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::remainder(in[0], in[1]));
+}
+
+TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(RemainderBackward::schema_v1, {&input, &other});
+  ops::remainder_(in[0], in[1]);
+  return input;
+}
+
 void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -2389,6 +2704,8 @@ Storage remainder(const Storage& input, const Storage& other) {
   return kernels::elementwise(kRemainderSpec, loops[kRemainder], {&input, &other});
 }
 TensorRef remainder(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return remainder_batched(input, other);
   TensorRef out = wiring::wrap(remainder(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<RemainderBackward>();
@@ -2405,6 +2722,8 @@ TensorRef remainder(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return remainder__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2427,6 +2746,8 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(RemainderBackward::schema_v1, out_, remainder(input, other));
   wiring::check_out(RemainderBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(RemainderBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2476,6 +2797,11 @@ TensorRef rsub_tangent_input(const Scalar& alpha, const TensorRef& t) {
   return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
 }
 
+TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::rsub(in[0], in[1], alpha));
+}
+
 void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2491,6 +2817,8 @@ Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kRsubSpec, loops[kRsub], {&input, &other}, {alpha});
 }
 TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return rsub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
     auto node = make_node<RsubBackward>();
@@ -2556,6 +2884,11 @@ TensorRef smooth_l1_tangent_target(const TensorRef& input, const TensorRef& targ
       input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), t);
 }
 
+TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::smooth_l1(in[0], in[1], beta));
+}
+
 void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2574,6 +2907,8 @@ Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
   return kernels::elementwise(kSmoothL1Spec, loops[kSmoothL1], {&input, &target}, {beta});
 }
 TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return smooth_l1_batched(input, target, beta);
   TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
   if (wiring::records(input, target)) {
     auto node = make_node<SmoothL1Backward>();
@@ -2640,6 +2975,11 @@ TensorRef squared_difference_tangent_target(const TensorRef& input, const Tensor
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), t);
 }
 
+TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::squared_difference(in[0], in[1]));
+}
+
 void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2656,6 +2996,8 @@ Storage squared_difference(const Storage& input, const Storage& target) {
   return kernels::elementwise(kSquaredDifferenceSpec, loops[kSquaredDifference], {&input, &target});
 }
 TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return squared_difference_batched(input, target);
   TensorRef out = wiring::wrap(squared_difference(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
     auto node = make_node<SquaredDifferenceBackward>();
@@ -2713,6 +3055,11 @@ TensorRef strong_mul_tangent_input(const TensorRef& other, const TensorRef& t) {
 
 TensorRef strong_mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
 
+TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::strong_mul(in[0], in[1]));
+}
+
 void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2727,6 +3074,8 @@ Storage strong_mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kStrongMulSpec, loops[kStrongMul], {&input, &other});
 }
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return strong_mul_batched(input, other);
   TensorRef out = wiring::wrap(strong_mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<StrongMulBackward>();
@@ -2783,6 +3132,17 @@ TensorRef sub_tangent_other(const Scalar& alpha, const TensorRef& t) {
   return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
 }
 
+TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::sub(in[0], in[1], alpha));
+}
+
+TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  const batch::InPlace in(SubBackward::schema_v1, {&input, &other});
+  ops::sub_(in[0], in[1], alpha);
+  return input;
+}
+
 void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -2798,6 +3158,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kSubSpec, loops[kSub], {&input, &other}, {alpha});
 }
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return sub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(sub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
     auto node = make_node<SubBackward>();
@@ -2813,6 +3175,8 @@ TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return sub__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(SubBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2834,6 +3198,8 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(SubBackward::schema_v1, out_, sub(input, other, alpha));
   wiring::check_out(SubBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -2894,6 +3260,11 @@ TensorRef xlog1py_tangent_other(const TensorRef& input, const TensorRef& other, 
   return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), t);
 }
 
+TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::xlog1py(in[0], in[1]));
+}
+
 void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2910,6 +3281,8 @@ Storage xlog1py(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlog1pySpec, loops[kXlog1py], {&input, &other});
 }
 TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return xlog1py_batched(input, other);
   TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<Xlog1pyBackward>();
@@ -2977,6 +3350,11 @@ TensorRef xlogy_tangent_other(const TensorRef& input, const TensorRef& other, co
   return strong_mul(div(input, other), t);
 }
 
+TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::xlogy(in[0], in[1]));
+}
+
 void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2993,6 +3371,8 @@ Storage xlogy(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlogySpec, loops[kXlogy], {&input, &other});
 }
 TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return xlogy_batched(input, other);
   TensorRef out = wiring::wrap(xlogy(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<XlogyBackward>();
@@ -3009,6 +3389,8 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(XlogyBackward::schema_v1, out_, xlogy(input, other));
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(XlogyBackward::schema_v1.name, operands) == out_->sizes()) {

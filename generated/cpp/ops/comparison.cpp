@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -36,16 +37,25 @@ namespace ops {
 namespace {
 constexpr OpSchema kEqSchema{"eq", "eq(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kEqSpec{&kEqSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef eq_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::eq(in[0], in[1]));
+}
 }  // namespace
 
 Storage eq(const Storage& input, const Storage& other) {
   return kernels::elementwise(kEqSpec, loops[kEq], {&input, &other});
 }
 TensorRef eq(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return eq_batched(input, other);
   TensorRef out = wiring::wrap(eq(input->storage(), other->storage()));
   return out;
 }
 TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kEqSchema, out_, eq(input, other));
   wiring::check_out(kEqSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kEqSchema.name, operands) == out_->sizes()) {
@@ -63,16 +73,25 @@ TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef
 namespace {
 constexpr OpSchema kGeSchema{"ge", "ge(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGeSpec{&kGeSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef ge_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::ge(in[0], in[1]));
+}
 }  // namespace
 
 Storage ge(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGeSpec, loops[kGe], {&input, &other});
 }
 TensorRef ge(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return ge_batched(input, other);
   TensorRef out = wiring::wrap(ge(input->storage(), other->storage()));
   return out;
 }
 TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kGeSchema, out_, ge(input, other));
   wiring::check_out(kGeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kGeSchema.name, operands) == out_->sizes()) {
@@ -90,16 +109,25 @@ TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef
 namespace {
 constexpr OpSchema kGtSchema{"gt", "gt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGtSpec{&kGtSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef gt_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::gt(in[0], in[1]));
+}
 }  // namespace
 
 Storage gt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGtSpec, loops[kGt], {&input, &other});
 }
 TensorRef gt(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gt_batched(input, other);
   TensorRef out = wiring::wrap(gt(input->storage(), other->storage()));
   return out;
 }
 TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kGtSchema, out_, gt(input, other));
   wiring::check_out(kGtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kGtSchema.name, operands) == out_->sizes()) {
@@ -119,12 +147,19 @@ constexpr OpSchema kIscloseSchema{"isclose",
     "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", 1,
     Amp::Keep, true};
 constexpr ElementwiseSpec kIscloseSpec{&kIscloseSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isclose_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::isclose(in[0], in[1], rtol, atol, equal_nan));
+}
 }  // namespace
 
 Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
   return kernels::elementwise(kIscloseSpec, loops[kIsclose], {&input, &other}, {atol, rtol, equal_nan});
 }
 TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return isclose_batched(input, other, rtol, atol, equal_nan);
   TensorRef out = wiring::wrap(isclose(input->storage(), other->storage(), rtol, atol, equal_nan));
   return out;
 }
@@ -135,10 +170,17 @@ TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, d
 namespace {
 constexpr OpSchema kIsfiniteSchema{"isfinite", "isfinite(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsfiniteSpec{&kIsfiniteSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isfinite_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::isfinite(in[0]));
+}
 }  // namespace
 
 Storage isfinite(const Storage& input) { return kernels::elementwise(kIsfiniteSpec, loops[kIsfinite], {&input}); }
 TensorRef isfinite(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return isfinite_batched(input);
   TensorRef out = wiring::wrap(isfinite(input->storage()));
   return out;
 }
@@ -149,10 +191,17 @@ TensorRef isfinite(const TensorRef& input) {
 namespace {
 constexpr OpSchema kIsinfSchema{"isinf", "isinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsinfSpec{&kIsinfSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isinf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::isinf(in[0]));
+}
 }  // namespace
 
 Storage isinf(const Storage& input) { return kernels::elementwise(kIsinfSpec, loops[kIsinf], {&input}); }
 TensorRef isinf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return isinf_batched(input);
   TensorRef out = wiring::wrap(isinf(input->storage()));
   return out;
 }
@@ -163,10 +212,17 @@ TensorRef isinf(const TensorRef& input) {
 namespace {
 constexpr OpSchema kIsnanSchema{"isnan", "isnan(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsnanSpec{&kIsnanSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isnan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::isnan(in[0]));
+}
 }  // namespace
 
 Storage isnan(const Storage& input) { return kernels::elementwise(kIsnanSpec, loops[kIsnan], {&input}); }
 TensorRef isnan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return isnan_batched(input);
   TensorRef out = wiring::wrap(isnan(input->storage()));
   return out;
 }
@@ -177,10 +233,17 @@ TensorRef isnan(const TensorRef& input) {
 namespace {
 constexpr OpSchema kIsneginfSchema{"isneginf", "isneginf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsneginfSpec{&kIsneginfSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isneginf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::isneginf(in[0]));
+}
 }  // namespace
 
 Storage isneginf(const Storage& input) { return kernels::elementwise(kIsneginfSpec, loops[kIsneginf], {&input}); }
 TensorRef isneginf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return isneginf_batched(input);
   TensorRef out = wiring::wrap(isneginf(input->storage()));
   return out;
 }
@@ -191,10 +254,17 @@ TensorRef isneginf(const TensorRef& input) {
 namespace {
 constexpr OpSchema kIsposinfSchema{"isposinf", "isposinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsposinfSpec{&kIsposinfSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef isposinf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::isposinf(in[0]));
+}
 }  // namespace
 
 Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSpec, loops[kIsposinf], {&input}); }
 TensorRef isposinf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return isposinf_batched(input);
   TensorRef out = wiring::wrap(isposinf(input->storage()));
   return out;
 }
@@ -205,16 +275,25 @@ TensorRef isposinf(const TensorRef& input) {
 namespace {
 constexpr OpSchema kLeSchema{"le", "le(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLeSpec{&kLeSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef le_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::le(in[0], in[1]));
+}
 }  // namespace
 
 Storage le(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLeSpec, loops[kLe], {&input, &other});
 }
 TensorRef le(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return le_batched(input, other);
   TensorRef out = wiring::wrap(le(input->storage(), other->storage()));
   return out;
 }
 TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLeSchema, out_, le(input, other));
   wiring::check_out(kLeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLeSchema.name, operands) == out_->sizes()) {
@@ -232,16 +311,25 @@ TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef
 namespace {
 constexpr OpSchema kLtSchema{"lt", "lt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLtSpec{&kLtSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef lt_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::lt(in[0], in[1]));
+}
 }  // namespace
 
 Storage lt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLtSpec, loops[kLt], {&input, &other});
 }
 TensorRef lt(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return lt_batched(input, other);
   TensorRef out = wiring::wrap(lt(input->storage(), other->storage()));
   return out;
 }
 TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLtSchema, out_, lt(input, other));
   wiring::check_out(kLtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLtSchema.name, operands) == out_->sizes()) {
@@ -259,16 +347,25 @@ TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef
 namespace {
 constexpr OpSchema kNeSchema{"ne", "ne(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kNeSpec{&kNeSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef ne_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::ne(in[0], in[1]));
+}
 }  // namespace
 
 Storage ne(const Storage& input, const Storage& other) {
   return kernels::elementwise(kNeSpec, loops[kNe], {&input, &other});
 }
 TensorRef ne(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return ne_batched(input, other);
   TensorRef out = wiring::wrap(ne(input->storage(), other->storage()));
   return out;
 }
 TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kNeSchema, out_, ne(input, other));
   wiring::check_out(kNeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kNeSchema.name, operands) == out_->sizes()) {
@@ -286,10 +383,17 @@ TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef
 namespace {
 constexpr OpSchema kSignbitSchema{"signbit", "signbit(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kSignbitSpec{&kSignbitSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef signbit_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::signbit(in[0]));
+}
 }  // namespace
 
 Storage signbit(const Storage& input) { return kernels::elementwise(kSignbitSpec, loops[kSignbit], {&input}); }
 TensorRef signbit(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return signbit_batched(input);
   TensorRef out = wiring::wrap(signbit(input->storage()));
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/shape.h"
 #include "kernels/views.h"
 
@@ -248,6 +249,8 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
   return clamp_compose<TensorRef>(input, min, max);
 }
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+    return batch::assign(kClampSchema, input, clamp(input, min, max));
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
   TensorRef dual;

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/conv.h"
 
 namespace tp {
@@ -25,6 +26,12 @@ V col2im_vjp_input(const V& g, const Dims& kernel_size, const Dims& dilation, co
   return im2col(g, kernel_size, dilation, padding, stride);
 }
 
+TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
+    const Dims& dilation, const Dims& padding, const Dims& stride) {
+  const batch::Fold in(Col2imBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::col2im(in[0], output_size, kernel_size, dilation, padding, stride));
+}
+
 void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
     const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(col2im(wiring::tangent(input), output_size, kernel_size, dilation, padding,
@@ -39,6 +46,8 @@ Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
     auto node = make_node<Col2imBackward>();
@@ -100,6 +109,17 @@ V conv1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv1dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -123,6 +143,8 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv1d_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -199,6 +221,17 @@ V conv1d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv1dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv1dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -222,6 +255,8 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv1d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -298,6 +333,17 @@ V conv2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv2dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -321,6 +367,8 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv2d_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -397,6 +445,17 @@ V conv2d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv2dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv2dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -420,6 +479,8 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv2d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -496,6 +557,17 @@ V conv3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv3dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -519,6 +591,8 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv3d_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -595,6 +669,17 @@ V conv3d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({Conv3dBackward1::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(Conv3dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -618,6 +703,8 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv3d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
       dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -694,6 +781,18 @@ V conv_transpose1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
+TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose1d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose1dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose1d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -719,6 +818,8 @@ Storage conv_transpose1d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose1d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   TensorRef out = wiring::wrap(conv_transpose1d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -795,6 +896,18 @@ V conv_transpose2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
+TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose2d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose2dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose2d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -820,6 +933,8 @@ Storage conv_transpose2d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose2d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   TensorRef out = wiring::wrap(conv_transpose2d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -896,6 +1011,18 @@ V conv_transpose3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
+TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding,
+      groups, dilation); };
+  const auto loop = [&] { return batch::loop({ConvTranspose3dBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose3d(samples[0], samples[1], samples[2], stride,
+      padding, output_padding, groups, dilation); }); };
+  return batch::rules::samples(ConvTranspose3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+
 void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -921,6 +1048,8 @@ Storage conv_transpose3d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return conv_transpose3d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   TensorRef out = wiring::wrap(conv_transpose3d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, output_padding, groups, dilation));
   if (wiring::records({&input, &weight, &bias})) {
@@ -998,6 +1127,17 @@ V convolution_vjp_bias(const V& g, const Shape& bias_shape, const Shape& weight_
       bias_shape);
 }
 
+TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::convolution(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::convolution(samples[0], samples[1], samples[2], stride, padding,
+      dilation, groups); }); };
+  return batch::rules::conv(ConvolutionBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
+      groups);
+}
+
 void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1022,6 +1162,8 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return convolution_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -1093,6 +1235,17 @@ V convolution_input_backward_vjp_weight(const V& g, const V& grad, const Shape& 
   return convolution_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& weight) { return ops::convolution_input_backward(grad,
+      weight, size, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionInputBackwardBackward::schema_v1, {grad, weight}},
+      [&](const batch::Samples& samples) { return ops::convolution_input_backward(samples[0], samples[1], size, stride,
+      padding, dilation, groups); }); };
+  return batch::rules::conv_input(ConvolutionInputBackwardBackward::schema_v1, call, loop, grad, weight, size, stride,
+      padding, dilation, groups);
+}
+
 void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
@@ -1116,6 +1269,8 @@ Storage convolution_input_backward(const Storage& grad, const Storage& weight, c
 }
 TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+    return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
       dilation, groups));
   if (wiring::records(grad, weight)) {
@@ -1188,6 +1343,17 @@ V convolution_mode_vjp_bias(const V& g, const Shape& bias_shape, const Shape& we
       bias_shape);
 }
 
+TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::convolution_mode(input, weight, bias, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode(samples[0], samples[1], samples[2], stride,
+      padding, dilation, groups); }); };
+  return batch::rules::conv(ConvolutionModeBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+      dilation, groups);
+}
+
 void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1213,6 +1379,8 @@ Storage convolution_mode(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
   if (wiring::records({&input, &weight, &bias})) {
@@ -1286,6 +1454,18 @@ V convolution_mode_input_backward_vjp_weight(const V& g, const V& grad, const Sh
   return convolution_mode_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad,
+      const TensorRef& weight) { return ops::convolution_mode_input_backward(grad, weight, size, stride, padding,
+      dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeInputBackwardBackward::schema_v1, {grad, weight}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode_input_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_input(ConvolutionModeInputBackwardBackward::schema_v1, call, loop, grad, weight, size,
+      stride, padding, dilation, groups);
+}
+
 void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
@@ -1309,6 +1489,8 @@ Storage convolution_mode_input_backward(const Storage& grad, const Storage& weig
 }
 TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+    return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
       padding, dilation, groups));
   if (wiring::records(grad, weight)) {
@@ -1374,6 +1556,18 @@ V convolution_mode_weight_backward_vjp_input(const V& g, const V& grad, const Sh
   return convolution_mode_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad,
+      const TensorRef& input) { return ops::convolution_mode_weight_backward(grad, input, size, stride, padding,
+      dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionModeWeightBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::convolution_mode_weight_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_weight(ConvolutionModeWeightBackwardBackward::schema_v1, call, loop, grad, input, size,
+      stride, padding, dilation, groups);
+}
+
 void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
@@ -1397,6 +1591,8 @@ Storage convolution_mode_weight_backward(const Storage& grad, const Storage& inp
 }
 TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
       padding, dilation, groups));
   if (wiring::records(grad, input)) {
@@ -1462,6 +1658,17 @@ V convolution_weight_backward_vjp_input(const V& g, const V& grad, const Shape& 
   return convolution_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
+TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::convolution_weight_backward(grad,
+      input, size, stride, padding, dilation, groups); };
+  const auto loop = [&] { return batch::loop({ConvolutionWeightBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::convolution_weight_backward(samples[0], samples[1], size,
+      stride, padding, dilation, groups); }); };
+  return batch::rules::conv_weight(ConvolutionWeightBackwardBackward::schema_v1, call, loop, grad, input, size, stride,
+      padding, dilation, groups);
+}
+
 void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
@@ -1485,6 +1692,8 @@ Storage convolution_weight_backward(const Storage& grad, const Storage& input, c
 }
 TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
       dilation, groups));
   if (wiring::records(grad, input)) {
@@ -1544,6 +1753,12 @@ V im2col_vjp_input(const V& g, const Shape& input_shape, const Dims& kernel_size
       dilation, padding, stride);
 }
 
+TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+    const Dims& stride) {
+  const batch::Fold in(Im2colBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::im2col(in[0], kernel_size, dilation, padding, stride));
+}
+
 void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(im2col(wiring::tangent(input), kernel_size, dilation, padding, stride), out));
@@ -1557,6 +1772,8 @@ Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilati
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return im2col_batched(input, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
     auto node = make_node<Im2colBackward>();

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/backward.h"
 #include "kernels/index.h"
 #include "kernels/search.h"
@@ -55,6 +56,13 @@ V as_strided_backward_vjp_grad(const V& g, const Dims& size, const Dims& stride,
   return as_strided(contiguous(g), size, stride, storage_offset);
 }
 
+TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
+    const Dims& stride, std::optional<std::int64_t> storage_offset) {
+  return batch::loop({AsStridedBackwardBackward::schema_v1, {grad}},
+      [&](const batch::Samples& samples) { return ops::as_strided_backward(samples[0], input_size, size, stride,
+      storage_offset); });
+}
+
 void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(slope, as_tangent(as_strided_backward(wiring::tangent(grad), input_size, size, stride,
@@ -69,6 +77,8 @@ Storage as_strided_backward(const Storage& grad, const Dims& input_size, const D
 }
 TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return as_strided_backward_batched(grad, input_size, size, stride, storage_offset);
   TensorRef slope = wiring::wrap(as_strided_backward(grad->storage(), input_size, size, stride, storage_offset));
   if (wiring::records(grad)) {
     auto node = make_node<AsStridedBackwardBackward>();
@@ -123,6 +133,13 @@ V as_strided_scatter_vjp_src(const V& g, const Dims& size, const Dims& stride,
   return as_strided(contiguous(g), size, stride, storage_offset);
 }
 
+TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
+    const Dims& stride, std::optional<std::int64_t> storage_offset) {
+  return batch::loop({AsStridedScatterBackward::schema_v1, {input, src}},
+      [&](const batch::Samples& samples) { return ops::as_strided_scatter(samples[0], samples[1], size, stride,
+      storage_offset); });
+}
+
 void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided_scatter(wiring::tangent_or_zeros(input),
@@ -136,6 +153,8 @@ Storage as_strided_scatter(const Storage& input, const Storage& src, const Dims&
 }
 TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return as_strided_scatter_batched(input, src, size, stride, storage_offset);
   TensorRef out = wiring::wrap(as_strided_scatter(input->storage(), src->storage(), size, stride, storage_offset));
   if (wiring::records(input, src)) {
     auto node = make_node<AsStridedScatterBackward>();
@@ -184,12 +203,19 @@ GraphGradVec AsStridedScatterBackward::apply_for_graph(std::span<const TensorRef
 namespace {
 constexpr OpSchema kBincountSchema{"bincount",
     "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+  return batch::loop({kBincountSchema, {input, weights}},
+      [&](const batch::Samples& samples) { return ops::bincount(samples[0], samples[1], minlength); });
+}
 }  // namespace
 
 Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength) {
   return kernels::bincount(kBincountSchema, input, weights, minlength);
 }
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weights))
+    return bincount_batched(input, weights, minlength);
   TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
   return out;
 }
@@ -199,6 +225,14 @@ TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_
 namespace {
 constexpr OpSchema kBucketizeSchema{"bucketize",
     "bucketize(Tensor input, Tensor boundaries, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef bucketize_batched(const TensorRef& input, const TensorRef& boundaries, bool right) {
+  const auto call = [&](const TensorRef& input, const TensorRef& boundaries) { return ops::bucketize(input, boundaries,
+      right); };
+  const auto loop = [&] { return batch::loop({kBucketizeSchema, {input, boundaries}},
+      [&](const batch::Samples& samples) { return ops::bucketize(samples[0], samples[1], right); }); };
+  return batch::rules::bucketize(kBucketizeSchema, call, loop, input, boundaries, right);
+}
 }  // namespace
 
 Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
@@ -206,6 +240,8 @@ Storage bucketize(const Storage& input, const Storage& boundaries, bool right) {
   return kernels::bucketize(kBucketizeSchema, input, boundaries, right);
 }
 TensorRef bucketize(const TensorRef& input, const TensorRef& boundaries, bool right) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, boundaries))
+    return bucketize_batched(input, boundaries, right);
   TensorRef out = wiring::wrap(bucketize(input->storage(), boundaries->storage(), right));
   return out;
 }
@@ -221,6 +257,15 @@ V diagonal_backward_vjp_grad(const V& g, std::int64_t offset, std::int64_t dim1,
   return diagonal(g, offset, dim1, dim2);
 }
 
+TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  const batch::Leading in(DiagonalBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim1_ = in.dim(dim1, size.size());
+  const auto dim2_ = in.dim(dim2, size.size());
+  return in.wrap(ops::diagonal_backward(in[0], size_, offset, dim1_, dim2_));
+}
+
 void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(slope, as_tangent(diagonal_backward(wiring::tangent(grad), size, offset, dim1, dim2), slope));
@@ -233,6 +278,8 @@ Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t of
 }
 TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return diagonal_backward_batched(grad, size, offset, dim1, dim2);
   TensorRef slope = wiring::wrap(diagonal_backward(grad->storage(), size, offset, dim1, dim2));
   if (wiring::records(grad)) {
     auto node = make_node<DiagonalBackwardBackward>();
@@ -283,6 +330,14 @@ V diagonal_scatter_vjp_src(const V& g, std::int64_t offset, std::int64_t dim1, s
   return diagonal(g, offset, dim1, dim2);
 }
 
+TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
+  const batch::Leading in(DiagonalScatterBackward::schema_v1, {input, src});
+  const auto dim1_ = in.dim(dim1);
+  const auto dim2_ = in.dim(dim2);
+  return in.wrap(ops::diagonal_scatter(in[0], in[1], offset, dim1_, dim2_));
+}
+
 void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -296,6 +351,8 @@ Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t 
 }
 TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return diagonal_scatter_batched(input, src, offset, dim1, dim2);
   TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
   if (wiring::records(input, src)) {
     auto node = make_node<DiagonalScatterBackward>();
@@ -347,6 +404,14 @@ V embedding_vjp_weight(const V& g, const V& input, const Shape& weight_shape, st
   return embedding_backward(g, input, size(weight_shape, std::int64_t(0)), padding_idx);
 }
 
+TensorRef embedding_batched(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::embedding(input, weight,
+      padding_idx); };
+  const auto loop = [&] { return batch::loop({EmbeddingBackward::schema_v1, {input, weight}},
+      [&](const batch::Samples& samples) { return ops::embedding(samples[0], samples[1], padding_idx); }); };
+  return batch::rules::embedding(EmbeddingBackward::schema_v1, call, loop, input, weight, padding_idx);
+}
+
 void embedding_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(out, as_tangent(embedding(wiring::primal(input), wiring::tangent(weight), padding_idx), out));
@@ -357,6 +422,8 @@ Storage embedding(const Storage& input, const Storage& weight, std::optional<std
   return kernels::embedding(EmbeddingBackward::schema_v1, input, weight, padding_idx);
 }
 TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+    return embedding_batched(input, weight, padding_idx);
   TensorRef out = wiring::wrap(embedding(input->storage(), weight->storage(), padding_idx));
   if (wiring::records(weight)) {
     auto node = make_node<EmbeddingBackward>();
@@ -401,6 +468,17 @@ V embedding_backward_vjp_grad(const V& g, const V& input, std::optional<std::int
   return embedding_masked(input, g, padding_idx);
 }
 
+TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
+    std::optional<std::int64_t> padding_idx) {
+  const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::embedding_backward(grad, input,
+      num_weights, padding_idx); };
+  const auto loop = [&] { return batch::loop({EmbeddingBackwardBackward::schema_v1, {grad, input}},
+      [&](const batch::Samples& samples) { return ops::embedding_backward(samples[0], samples[1], num_weights,
+      padding_idx); }); };
+  return batch::rules::embedding_backward(EmbeddingBackwardBackward::schema_v1, call, loop, grad, input, num_weights,
+      padding_idx);
+}
+
 void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
     std::int64_t num_weights, std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(slope, as_tangent(embedding_backward(wiring::tangent(grad), wiring::primal(input), num_weights,
@@ -414,6 +492,8 @@ Storage embedding_backward(const Storage& grad, const Storage& input, std::int64
 }
 TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+    return embedding_backward_batched(grad, input, num_weights, padding_idx);
   TensorRef slope = wiring::wrap(embedding_backward(grad->storage(), input->storage(), num_weights, padding_idx));
   if (wiring::records(grad)) {
     auto node = make_node<EmbeddingBackwardBackward>();
@@ -458,6 +538,15 @@ V gather_vjp_input(const V& g, const V& index, const Shape& input_shape, std::in
   return scatter_add(zeros<V>(input_shape, dtype(g)), dim, index, g);
 }
 
+TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (input->dim() == 0 || index->dim() == 0)
+    return batch::loop({GatherBackward::schema_v1, {input, index}},
+        [&](const batch::Samples& samples) { return ops::gather(samples[0], dim, samples[1]); });
+  const batch::Leading in(GatherBackward::schema_v1, {input, index});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::gather(in[0], dim_, in[1]));
+}
+
 void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(gather(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
@@ -467,6 +556,8 @@ Storage gather(const Storage& input, std::int64_t dim, const Storage& index) {
   return kernels::gather(GatherBackward::schema_v1, input, dim, index);
 }
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return gather_batched(input, dim, index);
   TensorRef out = wiring::wrap(gather(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GatherBackward>();
@@ -510,6 +601,14 @@ V index_vjp_input(const V& g, std::span<const V> indices, const Shape& input_sha
   return index_put(zeros<V>(input_shape, dtype(g)), indices, g, true);
 }
 
+TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
+  const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices) { return ops::index(input,
+      indices); };
+  const auto loop = [&] { return batch::loop({IndexBackward::schema_v1, {input, indices}},
+      [&](const batch::Samples& samples) { return ops::index(samples[0], samples.list(1, indices.size())); }); };
+  return batch::rules::index(IndexBackward::schema_v1, call, loop, input, indices);
+}
+
 void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
   wiring::set_tangent(out, as_tangent(index(wiring::tangent(input), indices), out));
 }
@@ -519,6 +618,8 @@ Storage index(const Storage& input, std::span<const Storage> indices) {
   return kernels::index(IndexBackward::schema_v1, input, indices);
 }
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices))
+    return index_batched(input, indices);
   TensorRef out = wiring::wrap(index(input->storage(), storages_of(indices)));
   if (wiring::records(input)) {
     auto node = make_node<IndexBackward>();
@@ -568,6 +669,15 @@ V index_add_vjp_source(const V& g, const V& index, const Scalar& alpha, std::int
   return mul(number<V>(alpha), index_select(g, dim, index));
 }
 
+TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& source) { return ops::index_add(input, dim, index, source, alpha); };
+  const auto loop = [&] { return batch::loop({IndexAddBackward::schema_v1, {input, index, source}},
+      [&](const batch::Samples& samples) { return ops::index_add(samples[0], dim, samples[1], samples[2], alpha); }); };
+  return batch::rules::index_add(IndexAddBackward::schema_v1, call, loop, input, dim, index, source, alpha);
+}
+
 void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
@@ -588,6 +698,8 @@ Storage index_add(const Storage& input, std::int64_t dim, const Storage& index, 
 }
 TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return index_add_batched(input, dim, index, source, alpha);
   TensorRef out = wiring::wrap(index_add(input->storage(), dim, index->storage(), source->storage(), alpha));
   if (wiring::records(input, source)) {
     auto node = make_node<IndexAddBackward>();
@@ -606,6 +718,8 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return batch::assign(IndexAddBackward::schema_v1, input, index_add(input, dim, index, source, alpha));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
   TensorRef dual;
@@ -663,6 +777,15 @@ V index_copy_vjp_input(const V& g, const V& index, std::int64_t dim) {
 template <class V>
 V index_copy_vjp_source(const V& g, const V& index, std::int64_t dim) { return index_select(g, dim, index); }
 
+TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& source) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& source) { return ops::index_copy(input, dim, index, source); };
+  const auto loop = [&] { return batch::loop({IndexCopyBackward::schema_v1, {input, index, source}},
+      [&](const batch::Samples& samples) { return ops::index_copy(samples[0], dim, samples[1], samples[2]); }); };
+  return batch::rules::index_copy(IndexCopyBackward::schema_v1, call, loop, input, dim, index, source);
+}
+
 void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
@@ -682,6 +805,8 @@ Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_copy(IndexCopyBackward::schema_v1, input, dim, index, source);
 }
 TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+    return index_copy_batched(input, dim, index, source);
   TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
   if (wiring::records(input, source)) {
     auto node = make_node<IndexCopyBackward>();
@@ -735,6 +860,14 @@ V index_fill_vjp_value(const V& g, const V& index, std::int64_t dim) {
   return sum(index_select(g, dim, index), Dims{}, false, std::nullopt);
 }
 
+TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& value) { return ops::index_fill(input, dim, index, value); };
+  const auto loop = [&] { return batch::loop({IndexFillBackward::schema_v1, {input, index, value}},
+      [&](const batch::Samples& samples) { return ops::index_fill(samples[0], dim, samples[1], samples[2]); }); };
+  return batch::rules::index_fill(IndexFillBackward::schema_v1, call, loop, input, dim, index, value);
+}
+
 void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(value)};
@@ -754,6 +887,8 @@ Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_fill(IndexFillBackward::schema_v1, input, dim, index, value);
 }
 TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+    return index_fill_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
   if (wiring::records(input, value)) {
     auto node = make_node<IndexFillBackward>();
@@ -807,6 +942,16 @@ V index_put_vjp_values(const V& g, std::span<const V> indices, const Shape& valu
   return sum_to(index(g, indices), values_shape);
 }
 
+TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
+    bool accumulate) {
+  const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices,
+      const TensorRef& values) { return ops::index_put(input, indices, values, accumulate); };
+  const auto loop = [&] { return batch::loop({IndexPutBackward::schema_v1, {input, indices, values}},
+      [&](const batch::Samples& samples) { return ops::index_put(samples[0], samples.list(1, indices.size()),
+      samples[1 + indices.size()], accumulate); }); };
+  return batch::rules::index_put(IndexPutBackward::schema_v1, call, loop, input, indices, values, accumulate);
+}
+
 void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
     const TensorRef& values, bool accumulate) {
   std::vector<TensorRef> tangents;
@@ -830,6 +975,8 @@ Storage index_put(const Storage& input, std::span<const Storage> indices, const 
 }
 TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+    return index_put_batched(input, indices, values, accumulate);
   TensorRef out = wiring::wrap(index_put(input->storage(), storages_of(indices), values->storage(), accumulate));
   if (wiring::records(input, values)) {
     auto node = make_node<IndexPutBackward>();
@@ -849,6 +996,8 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+    return batch::assign(IndexPutBackward::schema_v1, input, index_put(input, indices, values, accumulate));
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
   TensorRef dual;
@@ -908,6 +1057,14 @@ V index_select_vjp_input(const V& g, const V& index, const Shape& input_shape, s
   return index_add(zeros<V>(input_shape, dtype(g)), dim, index, g, Scalar(1));
 }
 
+TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index) { return ops::index_select(input, dim, index);
+      };
+  const auto loop = [&] { return batch::loop({IndexSelectBackward::schema_v1, {input, index}},
+      [&](const batch::Samples& samples) { return ops::index_select(samples[0], dim, samples[1]); }); };
+  return batch::rules::index_select(IndexSelectBackward::schema_v1, call, loop, input, dim, index);
+}
+
 void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(index_select(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
@@ -917,6 +1074,8 @@ Storage index_select(const Storage& input, std::int64_t dim, const Storage& inde
   return kernels::index_select(IndexSelectBackward::schema_v1, input, dim, index);
 }
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return index_select_batched(input, dim, index);
   TensorRef out = wiring::wrap(index_select(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
     auto node = make_node<IndexSelectBackward>();
@@ -960,6 +1119,11 @@ V masked_select_vjp_input(const V& g, const V& mask, const Shape& input_shape) {
   return masked_select_backward(g, mask, input_shape);
 }
 
+TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
+  return batch::loop({MaskedSelectBackward::schema_v1, {input, mask}},
+      [&](const batch::Samples& samples) { return ops::masked_select(samples[0], samples[1]); });
+}
+
 void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
   wiring::set_tangent(out, as_tangent(masked_select(wiring::tangent(input), wiring::primal(mask)), out));
 }
@@ -969,6 +1133,8 @@ Storage masked_select(const Storage& input, const Storage& mask) {
   return kernels::masked_select(MaskedSelectBackward::schema_v1, input, mask);
 }
 TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask))
+    return masked_select_batched(input, mask);
   TensorRef out = wiring::wrap(masked_select(input->storage(), mask->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MaskedSelectBackward>();
@@ -1011,6 +1177,11 @@ V masked_select_backward_vjp_grad(const V& g, const V& mask) {
   return masked_select(expand(g, broadcast_shape(shape(g), shape(mask))), mask);
 }
 
+TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+  return batch::loop({MaskedSelectBackwardBackward::schema_v1, {grad, mask}},
+      [&](const batch::Samples& samples) { return ops::masked_select_backward(samples[0], samples[1], size); });
+}
+
 void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
     const Dims& size) {
   wiring::set_tangent(slope, as_tangent(masked_select_backward(wiring::tangent(grad), wiring::primal(mask), size),
@@ -1022,6 +1193,8 @@ Storage masked_select_backward(const Storage& grad, const Storage& mask, const D
   return kernels::masked_select_backward(MaskedSelectBackwardBackward::schema_v1, grad, mask, size);
 }
 TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, mask))
+    return masked_select_backward_batched(grad, mask, size);
   TensorRef slope = wiring::wrap(masked_select_backward(grad->storage(), mask->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<MaskedSelectBackwardBackward>();
@@ -1056,10 +1229,17 @@ GraphGradVec MaskedSelectBackwardBackward::apply_for_graph(std::span<const Tenso
 
 namespace {
 constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef nonzero_batched(const TensorRef& input) {
+  return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
+      });
+}
 }  // namespace
 
 Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
 TensorRef nonzero(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return nonzero_batched(input);
   TensorRef out = wiring::wrap(nonzero(input->storage()));
   return out;
 }
@@ -1069,12 +1249,21 @@ TensorRef nonzero(const TensorRef& input) {
 namespace {
 constexpr OpSchema kOneHotSchema{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", 1,
     Amp::Keep, true};
+
+TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
+  const auto call = [&](const TensorRef& input) { return ops::one_hot(input, num_classes); };
+  const auto loop = [&] { return batch::loop({kOneHotSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::one_hot(samples[0], num_classes); }); };
+  return batch::rules::one_hot(kOneHotSchema, call, loop, input, num_classes);
+}
 }  // namespace
 
 Storage one_hot(const Storage& input, std::int64_t num_classes) {
   return kernels::one_hot(kOneHotSchema, input, num_classes);
 }
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return one_hot_batched(input, num_classes);
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
 }
@@ -1088,6 +1277,15 @@ namespace {
 template <class V>
 V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
+}
+
+TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (input->dim() == 0 || index->dim() == 0)
+    return batch::loop({ScatterBackward::schema_v1, {input, index}},
+        [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], value); });
+  const batch::Leading in(ScatterBackward::schema_v1, {input, index});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter(in[0], dim_, in[1], value));
 }
 
 void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
@@ -1106,6 +1304,8 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return scatter_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
   if (wiring::records(input)) {
     auto node = make_node<ScatterBackward>();
@@ -1121,6 +1321,8 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+    return batch::assign(ScatterBackward::schema_v1, input, scatter(input, dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1174,6 +1376,15 @@ V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
+TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
+    return batch::loop({ScatterBackward1::schema_v1, {input, index, src}},
+        [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], samples[2]); });
+  const batch::Leading in(ScatterBackward1::schema_v1, {input, index, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter(in[0], dim_, in[1], in[2]));
+}
+
 void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
@@ -1193,6 +1404,8 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return scatter_1_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterBackward1>();
@@ -1209,6 +1422,8 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return batch::assign(ScatterBackward1::schema_v1, input, scatter(input, dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef dual;
@@ -1266,6 +1481,15 @@ V scatter_add_vjp_src(const V& g, const V& index, const Shape& src_shape, std::i
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
+TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
+    return batch::loop({ScatterAddBackward::schema_v1, {input, index, src}},
+        [&](const batch::Samples& samples) { return ops::scatter_add(samples[0], dim, samples[1], samples[2]); });
+  const batch::Leading in(ScatterAddBackward::schema_v1, {input, index, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::scatter_add(in[0], dim_, in[1], in[2]));
+}
+
 void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
@@ -1284,6 +1508,8 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
   return kernels::scatter_add(ScatterAddBackward::schema_v1, input, dim, index, src);
 }
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return scatter_add_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterAddBackward>();
@@ -1300,6 +1526,8 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+    return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(input, dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1347,6 +1575,14 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
 namespace {
 constexpr OpSchema kSearchsortedSchema{"searchsorted",
     "searchsorted(Tensor sorted_sequence, Tensor input, *, bool right=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef searchsorted_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  const auto call = [&](const TensorRef& sorted_sequence,
+      const TensorRef& input) { return ops::searchsorted(sorted_sequence, input, right); };
+  const auto loop = [&] { return batch::loop({kSearchsortedSchema, {sorted_sequence, input}},
+      [&](const batch::Samples& samples) { return ops::searchsorted(samples[0], samples[1], right); }); };
+  return batch::rules::searchsorted(kSearchsortedSchema, call, loop, sorted_sequence, input, right);
+}
 }  // namespace
 
 Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool right) {
@@ -1354,6 +1590,8 @@ Storage searchsorted(const Storage& sorted_sequence, const Storage& input, bool 
   return kernels::searchsorted(kSearchsortedSchema, sorted_sequence, input, right);
 }
 TensorRef searchsorted(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(sorted_sequence, input))
+    return searchsorted_batched(sorted_sequence, input, right);
   TensorRef out = wiring::wrap(searchsorted(sorted_sequence->storage(), input->storage(), right));
   return out;
 }
@@ -1367,6 +1605,13 @@ namespace {
 template <class V>
 V select_backward_vjp_grad(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
+TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+  const batch::Leading in(SelectBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim_ = in.dim(dim, size.size());
+  return in.wrap(ops::select_backward(in[0], size_, dim_, index));
+}
+
 void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::int64_t index) {
   wiring::set_tangent(slope, as_tangent(select_backward(wiring::tangent(grad), size, dim, index), slope));
@@ -1377,6 +1622,8 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
   return kernels::select_backward(SelectBackwardBackward::schema_v1, grad, size, dim, index);
 }
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return select_backward_batched(grad, size, dim, index);
   TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
   if (wiring::records(grad)) {
     auto node = make_node<SelectBackwardBackward>();
@@ -1423,6 +1670,12 @@ V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim,
 template <class V>
 V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
+TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+  const batch::Leading in(SelectScatterBackward::schema_v1, {input, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::select_scatter(in[0], in[1], dim_, index));
+}
+
 void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -1434,6 +1687,8 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
   return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
 }
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return select_scatter_batched(input, src, dim, index);
   TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
   if (wiring::records(input, src)) {
     auto node = make_node<SelectScatterBackward>();
@@ -1483,6 +1738,14 @@ V slice_backward_vjp_grad(const V& g, std::int64_t dim, std::optional<std::int64
   return slice(g, dim, start, end, step);
 }
 
+TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  const batch::Leading in(SliceBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  const auto dim_ = in.dim(dim, size.size());
+  return in.wrap(ops::slice_backward(in[0], size_, dim_, start, end, step));
+}
+
 void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(slice_backward(wiring::tangent(grad), size, dim, start, end, step), slope));
@@ -1495,6 +1758,8 @@ Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim, 
 }
 TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return slice_backward_batched(grad, size, dim, start, end, step);
   TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
   if (wiring::records(grad)) {
     auto node = make_node<SliceBackwardBackward>();
@@ -1547,6 +1812,13 @@ V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t
   return slice(g, dim, start, end, step);
 }
 
+TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  const batch::Leading in(SliceScatterBackward::schema_v1, {input, src});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::slice_scatter(in[0], in[1], dim_, start, end, step));
+}
+
 void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
@@ -1560,6 +1832,8 @@ Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim
 }
 TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return slice_scatter_batched(input, src, dim, start, end, step);
   TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
   if (wiring::records(input, src)) {
     auto node = make_node<SliceScatterBackward>();
@@ -1650,6 +1924,14 @@ V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size
   return unfold(g, dimension, size, step);
 }
 
+TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+    std::int64_t size, std::int64_t step) {
+  const batch::Leading in(UnfoldBackwardBackward::schema_v1, {grad});
+  const auto input_size_ = in.sizes(input_size);
+  const auto dimension_ = in.dim(dimension, input_size.size());
+  return in.wrap(ops::unfold_backward(in[0], input_size_, dimension_, size, step));
+}
+
 void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     std::int64_t dimension, std::int64_t size, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
@@ -1663,6 +1945,8 @@ Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_
 }
 TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
     std::int64_t step) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return unfold_backward_batched(grad, input_size, dimension, size, step);
   TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
   if (wiring::records(grad)) {
     auto node = make_node<UnfoldBackwardBackward>();

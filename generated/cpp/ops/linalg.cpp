@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -102,6 +103,15 @@ V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
 }
 
+TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::addbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::addbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addbmm(AddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -126,6 +136,8 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return addbmm_batched(input, batch1, batch2, beta, alpha);
   TensorRef out = wiring::wrap(addbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<AddbmmBackward>();
@@ -189,6 +201,15 @@ V addmm_vjp_mat1(const V& g, const V& mat2, const Scalar& alpha) { return mul(nu
 template <class V>
 V addmm_vjp_mat2(const V& g, const V& mat1, const Scalar& alpha) { return mul(number<V>(alpha), matmul(mH(mat1), g)); }
 
+TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat1,
+      const TensorRef& mat2) { return ops::addmm(input, mat1, mat2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmmBackward::schema_v1, {input, mat1, mat2}},
+      [&](const batch::Samples& samples) { return ops::addmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmmBackward::schema_v1, call, loop, input, mat1, mat2, beta, alpha);
+}
+
 void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat1), wiring::tangent(mat2)};
@@ -212,6 +233,8 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+    return addmm_batched(input, mat1, mat2, beta, alpha);
   TensorRef out = wiring::wrap(addmm(input->storage(), mat1->storage(), mat2->storage(), beta, alpha));
   if (wiring::records(input, mat1, mat2)) {
     auto node = make_node<AddmmBackward>();
@@ -276,6 +299,15 @@ V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
 template <class V>
 V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
 
+TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat, const TensorRef& vec) { return ops::addmv(input,
+      mat, vec, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddmvBackward::schema_v1, {input, mat, vec}},
+      [&](const batch::Samples& samples) { return ops::addmv(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(AddmvBackward::schema_v1, call, loop, input, mat, vec, beta, alpha);
+}
+
 void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
@@ -299,6 +331,8 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+    return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
     auto node = make_node<AddmvBackward>();
@@ -361,6 +395,15 @@ V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(num
 template <class V>
 V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
 
+TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2) { return ops::addr(input,
+      vec1, vec2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({AddrBackward::schema_v1, {input, vec1, vec2}},
+      [&](const batch::Samples& samples) { return ops::addr(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addr(AddrBackward::schema_v1, call, loop, input, vec1, vec2, beta, alpha);
+}
+
 void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
     const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
@@ -383,6 +426,8 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+    return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
     auto node = make_node<AddrBackward>();
@@ -449,6 +494,15 @@ V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), g));
 }
 
+TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
+    const Scalar& alpha) {
+  const auto call = [&](const TensorRef& input, const TensorRef& batch1,
+      const TensorRef& batch2) { return ops::baddbmm(input, batch1, batch2, beta, alpha); };
+  const auto loop = [&] { return batch::loop({BaddbmmBackward::schema_v1, {input, batch1, batch2}},
+      [&](const batch::Samples& samples) { return ops::baddbmm(samples[0], samples[1], samples[2], beta, alpha); }); };
+  return batch::rules::addmm(BaddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
+}
+
 void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
     const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
@@ -473,6 +527,8 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+    return baddbmm_batched(input, batch1, batch2, beta, alpha);
   TensorRef out = wiring::wrap(baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<BaddbmmBackward>();
@@ -530,6 +586,13 @@ V bmm_vjp_input(const V& g, const V& mat2) { return bmm(g, mH(mat2)); }
 template <class V>
 V bmm_vjp_mat2(const V& g, const V& input) { return bmm(mH(input), g); }
 
+TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::bmm(input, mat2); };
+  const auto loop = [&] { return batch::loop({BmmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::bmm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(BmmBackward::schema_v1, call, loop, input, mat2);
+}
+
 void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -545,6 +608,8 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return bmm_batched(input, mat2);
   TensorRef out = wiring::wrap(bmm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<BmmBackward>();
@@ -622,6 +687,12 @@ namespace {
 template <class V>
 V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
 
+TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
+  const batch::Leading in(CholeskySymmetricBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::cholesky_symmetric(in[0], upper));
+}
+
 void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -639,6 +710,8 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
     auto node = make_node<CholeskySymmetricBackward>();
@@ -723,6 +796,12 @@ V det_vjp_A(const V& g, const V& A) {
   return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
 }
 
+TensorRef det_batched(const TensorRef& A) {
+  const batch::Leading in(DetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::det(in[0]));
+}
+
 void det_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -739,6 +818,8 @@ Storage det(const Storage& A) {
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<DetBackward>();
@@ -782,6 +863,13 @@ V dot_vjp_input(const V& g, const V& tensor) { return mul(g, conj(tensor)); }
 template <class V>
 V dot_vjp_tensor(const V& g, const V& input) { return mul(g, conj(input)); }
 
+TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
+  const auto call = [&](const TensorRef& input, const TensorRef& tensor) { return ops::dot(input, tensor); };
+  const auto loop = [&] { return batch::loop({DotBackward::schema_v1, {input, tensor}},
+      [&](const batch::Samples& samples) { return ops::dot(samples[0], samples[1]); }); };
+  return batch::rules::matmul(DotBackward::schema_v1, call, loop, input, tensor);
+}
+
 void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -797,6 +885,8 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+    return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
     auto node = make_node<DotBackward>();
@@ -858,6 +948,12 @@ namespace {
 template <class V>
 V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
 
+TensorRef inv_batched(const TensorRef& A) {
+  const batch::Leading in(InvBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv(in[0]));
+}
+
 void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -874,6 +970,8 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {
     auto node = make_node<InvBackward>();
@@ -915,6 +1013,12 @@ V inv_ex_vjp_A(const V& g_inverse, const V& inverse) {
   return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
 }
 
+std::array<TensorRef, 2> inv_ex_batched(const TensorRef& A) {
+  const batch::Leading in(InvExBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv_ex(in[0]));
+}
+
 void inv_ex_set_tangent(const TensorRef& inverse, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {inverse};
@@ -934,6 +1038,8 @@ std::array<Storage, 2> inv_ex(const Storage& A) {
   return kernels::linalg_inv_ex(InvExBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> inv_ex(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return inv_ex_batched(A);
   std::array<Storage, 2> results = inv_ex(A->storage());
   TensorRef inverse = wiring::wrap(std::move(results[0]));
   TensorRef info = wiring::wrap(std::move(results[1]));
@@ -1037,6 +1143,12 @@ V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& ei
   return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
 }
 
+std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
+  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eigh(in[0], UPLO));
+}
+
 void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
@@ -1057,6 +1169,8 @@ std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
 }
 std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_eigh_batched(A, UPLO);
   std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
   TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
@@ -1121,6 +1235,12 @@ namespace {
 template <class V>
 V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& Q, const V& R) { return qr_backward(g_Q, g_R, Q, R); }
 
+std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
 void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {Q, R};
@@ -1141,6 +1261,8 @@ std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
   return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
 }
 std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_qr_batched(A, mode);
   std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
   TensorRef Q = wiring::wrap(std::move(results[0]));
   TensorRef R = wiring::wrap(std::move(results[1]));
@@ -1196,6 +1318,13 @@ V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
   return sum_to(linalg_solve(mH(A), g, left), B_shape);
 }
 
+TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
+  const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve(A, B, left); };
+  const auto loop = [&] { return batch::loop({LinalgSolveBackward::schema_v1, {A, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_solve(samples[0], samples[1], left); }); };
+  return batch::rules::solve(LinalgSolveBackward::schema_v1, call, loop, A, B, left);
+}
+
 void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1215,6 +1344,8 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+    return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
     auto node = make_node<LinalgSolveBackward>();
@@ -1265,6 +1396,12 @@ V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const 
   return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
 }
 
+std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
+  const batch::Leading in(LinalgSvdBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_svd(in[0], full_matrices));
+}
+
 void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {U, S, Vh};
@@ -1286,6 +1423,8 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
   TensorRef S = wiring::wrap(std::move(results[1]));
@@ -1364,6 +1503,14 @@ V linear_vjp_weight(const V& g, const V& input, const Shape& weight_shape) {
 template <class V>
 V linear_vjp_bias(const V& g, const Shape& bias_shape) { return sum_to(g, bias_shape); }
 
+TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::linear(input, weight, bias); };
+  const auto loop = [&] { return batch::loop({LinearBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::linear(samples[0], samples[1], samples[2]); }); };
+  return batch::rules::linear(LinearBackward::schema_v1, call, loop, input, weight, bias);
+}
+
 void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1384,6 +1531,8 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return linear_batched(input, weight, bias);
   TensorRef out = wiring::wrap(linear(input->storage(), weight->storage(), storage_or_absent(bias)));
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<LinearBackward>();
@@ -1456,6 +1605,13 @@ V matmul_vjp_input(const V& g, const V& input, const V& other) { return matmul_b
 template <class V>
 V matmul_vjp_other(const V& g, const V& input, const V& other) { return matmul_backward_other(g, input, other); }
 
+TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
+  const auto call = [&](const TensorRef& input, const TensorRef& other) { return ops::matmul(input, other); };
+  const auto loop = [&] { return batch::loop({MatmulBackward::schema_v1, {input, other}},
+      [&](const batch::Samples& samples) { return ops::matmul(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MatmulBackward::schema_v1, call, loop, input, other);
+}
+
 void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1471,6 +1627,8 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return matmul_batched(input, other);
   TensorRef out = wiring::wrap(matmul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<MatmulBackward>();
@@ -1546,6 +1704,13 @@ V mm_vjp_input(const V& g, const V& mat2) { return mm(g, mH(mat2)); }
 template <class V>
 V mm_vjp_mat2(const V& g, const V& input) { return mm(mH(input), g); }
 
+TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
+  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::mm(input, mat2); };
+  const auto loop = [&] { return batch::loop({MmBackward::schema_v1, {input, mat2}},
+      [&](const batch::Samples& samples) { return ops::mm(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MmBackward::schema_v1, call, loop, input, mat2);
+}
+
 void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1561,6 +1726,8 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+    return mm_batched(input, mat2);
   TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
   if (wiring::records(input, mat2)) {
     auto node = make_node<MmBackward>();
@@ -1612,6 +1779,13 @@ V mv_vjp_input(const V& g, const V& vec) {
 template <class V>
 V mv_vjp_vec(const V& g, const V& input) { return mv(mH(input), g); }
 
+TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
+  const auto call = [&](const TensorRef& input, const TensorRef& vec) { return ops::mv(input, vec); };
+  const auto loop = [&] { return batch::loop({MvBackward::schema_v1, {input, vec}},
+      [&](const batch::Samples& samples) { return ops::mv(samples[0], samples[1]); }); };
+  return batch::rules::matmul(MvBackward::schema_v1, call, loop, input, vec);
+}
+
 void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1627,6 +1801,8 @@ Storage mv(const Storage& input, const Storage& vec) {
   return kernels::mv(MvBackward::schema_v1, input, vec);
 }
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
+    return mv_batched(input, vec);
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {
     auto node = make_node<MvBackward>();
@@ -1712,6 +1888,12 @@ V slogdet_vjp_A(const V& g_logabsdet, const V& A) {
   return mul(unsqueeze(unsqueeze(g_logabsdet, std::int64_t(-1)), std::int64_t(-1)), mT(inv(A)));
 }
 
+std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
+  const batch::Leading in(SlogdetBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::slogdet(in[0]));
+}
+
 void slogdet_set_tangent(const TensorRef& logabsdet, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {logabsdet};
@@ -1730,6 +1912,8 @@ std::array<Storage, 2> slogdet(const Storage& A) {
   return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> slogdet(const TensorRef& A) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return slogdet_batched(A);
   std::array<Storage, 2> results = slogdet(A->storage());
   TensorRef sign = wiring::wrap(std::move(results[0]));
   TensorRef logabsdet = wiring::wrap(std::move(results[1]));

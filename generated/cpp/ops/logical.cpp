@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -34,16 +35,25 @@ namespace {
 constexpr OpSchema kBitwiseAndSchema{"bitwise_and", "bitwise_and(Tensor input, Tensor other) -> Tensor out", 1,
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseAndSpec{&kBitwiseAndSchema, 2};
+
+TensorRef bitwise_and_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::bitwise_and(in[0], in[1]));
+}
 }  // namespace
 
 Storage bitwise_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseAndSpec, loops[kBitwiseAnd], {&input, &other});
 }
 TensorRef bitwise_and(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return bitwise_and_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kBitwiseAndSchema, out_, bitwise_and(input, other));
   wiring::check_out(kBitwiseAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kBitwiseAndSchema.name, operands) == out_->sizes()) {
@@ -63,16 +73,25 @@ namespace {
 constexpr OpSchema kBitwiseLeftShiftSchema{"bitwise_left_shift",
     "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseLeftShiftSpec{&kBitwiseLeftShiftSchema, 2};
+
+TensorRef bitwise_left_shift_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::bitwise_left_shift(in[0], in[1]));
+}
 }  // namespace
 
 Storage bitwise_left_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], {&input, &other});
 }
 TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return bitwise_left_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kBitwiseLeftShiftSchema, out_, bitwise_left_shift(input, other));
   wiring::check_out(kBitwiseLeftShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kBitwiseLeftShiftSchema.name, operands) == out_->sizes()) {
@@ -91,16 +110,25 @@ TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other,
 namespace {
 constexpr OpSchema kBitwiseNotSchema{"bitwise_not", "bitwise_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseNotSpec{&kBitwiseNotSchema, 1};
+
+TensorRef bitwise_not_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::bitwise_not(in[0]));
+}
 }  // namespace
 
 Storage bitwise_not(const Storage& input) {
   return kernels::elementwise(kBitwiseNotSpec, loops[kBitwiseNot], {&input});
 }
 TensorRef bitwise_not(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return bitwise_not_batched(input);
   TensorRef out = wiring::wrap(bitwise_not(input->storage()));
   return out;
 }
 TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(kBitwiseNotSchema, out_, bitwise_not(input));
   wiring::check_out(kBitwiseNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(kBitwiseNotSchema.name, operands) == out_->sizes()) {
@@ -119,16 +147,25 @@ namespace {
 constexpr OpSchema kBitwiseOrSchema{"bitwise_or", "bitwise_or(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
     true};
 constexpr ElementwiseSpec kBitwiseOrSpec{&kBitwiseOrSchema, 2};
+
+TensorRef bitwise_or_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::bitwise_or(in[0], in[1]));
+}
 }  // namespace
 
 Storage bitwise_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseOrSpec, loops[kBitwiseOr], {&input, &other});
 }
 TensorRef bitwise_or(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return bitwise_or_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kBitwiseOrSchema, out_, bitwise_or(input, other));
   wiring::check_out(kBitwiseOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kBitwiseOrSchema.name, operands) == out_->sizes()) {
@@ -148,16 +185,25 @@ namespace {
 constexpr OpSchema kBitwiseRightShiftSchema{"bitwise_right_shift",
     "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseRightShiftSpec{&kBitwiseRightShiftSchema, 2};
+
+TensorRef bitwise_right_shift_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::bitwise_right_shift(in[0], in[1]));
+}
 }  // namespace
 
 Storage bitwise_right_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], {&input, &other});
 }
 TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return bitwise_right_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kBitwiseRightShiftSchema, out_, bitwise_right_shift(input, other));
   wiring::check_out(kBitwiseRightShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kBitwiseRightShiftSchema.name, operands) == out_->sizes()) {
@@ -177,16 +223,25 @@ namespace {
 constexpr OpSchema kBitwiseXorSchema{"bitwise_xor", "bitwise_xor(Tensor input, Tensor other) -> Tensor out", 1,
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseXorSpec{&kBitwiseXorSchema, 2};
+
+TensorRef bitwise_xor_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::bitwise_xor(in[0], in[1]));
+}
 }  // namespace
 
 Storage bitwise_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseXorSpec, loops[kBitwiseXor], {&input, &other});
 }
 TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return bitwise_xor_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kBitwiseXorSchema, out_, bitwise_xor(input, other));
   wiring::check_out(kBitwiseXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kBitwiseXorSchema.name, operands) == out_->sizes()) {
@@ -206,16 +261,25 @@ namespace {
 constexpr OpSchema kLogicalAndSchema{"logical_and", "logical_and(Tensor input, Tensor other) -> Tensor out", 1,
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalAndSpec{&kLogicalAndSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef logical_and_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::logical_and(in[0], in[1]));
+}
 }  // namespace
 
 Storage logical_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalAndSpec, loops[kLogicalAnd], {&input, &other});
 }
 TensorRef logical_and(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return logical_and_batched(input, other);
   TensorRef out = wiring::wrap(logical_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLogicalAndSchema, out_, logical_and(input, other));
   wiring::check_out(kLogicalAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLogicalAndSchema.name, operands) == out_->sizes()) {
@@ -234,16 +298,25 @@ TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const 
 namespace {
 constexpr OpSchema kLogicalNotSchema{"logical_not", "logical_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalNotSpec{&kLogicalNotSchema, 1, 0, Promote::Common, OutKind::Bool};
+
+TensorRef logical_not_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logical_not(in[0]));
+}
 }  // namespace
 
 Storage logical_not(const Storage& input) {
   return kernels::elementwise(kLogicalNotSpec, loops[kLogicalNot], {&input});
 }
 TensorRef logical_not(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logical_not_batched(input);
   TensorRef out = wiring::wrap(logical_not(input->storage()));
   return out;
 }
 TensorRef logical_not_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(kLogicalNotSchema, out_, logical_not(input));
   wiring::check_out(kLogicalNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(kLogicalNotSchema.name, operands) == out_->sizes()) {
@@ -262,16 +335,25 @@ namespace {
 constexpr OpSchema kLogicalOrSchema{"logical_or", "logical_or(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
     true};
 constexpr ElementwiseSpec kLogicalOrSpec{&kLogicalOrSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef logical_or_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::logical_or(in[0], in[1]));
+}
 }  // namespace
 
 Storage logical_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalOrSpec, loops[kLogicalOr], {&input, &other});
 }
 TensorRef logical_or(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return logical_or_batched(input, other);
   TensorRef out = wiring::wrap(logical_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLogicalOrSchema, out_, logical_or(input, other));
   wiring::check_out(kLogicalOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLogicalOrSchema.name, operands) == out_->sizes()) {
@@ -291,16 +373,25 @@ namespace {
 constexpr OpSchema kLogicalXorSchema{"logical_xor", "logical_xor(Tensor input, Tensor other) -> Tensor out", 1,
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalXorSpec{&kLogicalXorSchema, 2, 0, Promote::Common, OutKind::Bool};
+
+TensorRef logical_xor_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::logical_xor(in[0], in[1]));
+}
 }  // namespace
 
 Storage logical_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalXorSpec, loops[kLogicalXor], {&input, &other});
 }
 TensorRef logical_xor(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return logical_xor_batched(input, other);
   TensorRef out = wiring::wrap(logical_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kLogicalXorSchema, out_, logical_xor(input, other));
   wiring::check_out(kLogicalXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(kLogicalXorSchema.name, operands) == out_->sizes()) {

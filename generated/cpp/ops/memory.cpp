@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/copy.h"
 
 namespace tp {
@@ -24,6 +25,11 @@ namespace {
 template <class V>
 V cast_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
+TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
+  const batch::Leading in(CastBackward::schema_v1, {input});
+  return in.wrap(ops::cast(in[0], dtype));
+}
+
 void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
   wiring::set_tangent(out, as_tangent(cast(wiring::tangent(input), dtype), out));
 }
@@ -31,6 +37,8 @@ void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype)
 
 Storage cast(const Storage& input, Dtype dtype) { return kernels::cast(CastBackward::schema_v1, input, dtype); }
 TensorRef cast(const TensorRef& input, Dtype dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cast_batched(input, dtype);
   TensorRef out = wiring::wrap(cast(input->storage(), dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CastBackward>();
@@ -69,6 +77,11 @@ namespace {
 template <class V>
 V clone_vjp_input(const V& g) { return g; }
 
+TensorRef clone_batched(const TensorRef& input) {
+  const batch::Leading in(CloneBackward::schema_v1, {input});
+  return in.wrap(ops::clone(in[0]));
+}
+
 void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(clone(wiring::tangent(input)), out));
 }
@@ -76,6 +89,8 @@ void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage clone(const Storage& input) { return kernels::clone(CloneBackward::schema_v1, input); }
 TensorRef clone(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return clone_batched(input);
   TensorRef out = wiring::wrap(clone(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CloneBackward>();
@@ -114,6 +129,11 @@ namespace {
 template <class V>
 V compact_vjp_input(const V& g) { return g; }
 
+TensorRef compact_batched(const TensorRef& input) {
+  const batch::Leading in(CompactBackward::schema_v1, {input});
+  return in.wrap(ops::compact(in[0]));
+}
+
 void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(compact(wiring::tangent(input)), out));
 }
@@ -121,6 +141,8 @@ void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage compact(const Storage& input) { return kernels::contiguous(CompactBackward::schema_v1, input); }
 TensorRef compact(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return compact_batched(input);
   TensorRef out = wiring::wrap(compact(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CompactBackward>();
@@ -173,6 +195,19 @@ namespace {
 template <class V>
 V copy_vjp_src(const V& g, const Shape& src_shape) { return sum_to(g, src_shape); }
 
+TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
+  const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::copy(input, src); };
+  const auto loop = [&] { return batch::loop({CopyBackward::schema_v1, {input, src}},
+      [&](const batch::Samples& samples) { return ops::copy(samples[0], samples[1]); }); };
+  return batch::rules::copy(CopyBackward::schema_v1, call, loop, input, src);
+}
+
+TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
+  const batch::InPlace in(CopyBackward::schema_v1, {&input, &src}, 3);
+  ops::copy_(in[0], in[1]);
+  return input;
+}
+
 void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -186,6 +221,8 @@ void copy_set_tangent(const TensorRef& out, const TensorRef& input, const Tensor
 
 Storage copy(const Storage& input, const Storage& src) { return kernels::copy(CopyBackward::schema_v1, input, src); }
 TensorRef copy(const TensorRef& input, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return copy_batched(input, src);
   TensorRef out = wiring::wrap(copy(input->storage(), src->storage()));
   if (wiring::records(input, src)) {
     auto node = make_node<CopyBackward>();
@@ -200,6 +237,8 @@ TensorRef copy(const TensorRef& input, const TensorRef& src) {
   return out;
 }
 TensorRef copy_(const TensorRef& input, const TensorRef& src) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+    return copy__batched(input, src);
   const bool record = wiring::records(input, src);
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
   TensorRef dual;
@@ -267,6 +306,13 @@ namespace {
 template <class V>
 V fill_vjp_value(const V& g) { return sum(g, Dims{}, false, std::nullopt); }
 
+TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
+  const auto call = [&](const TensorRef& input, const TensorRef& value) { return ops::fill(input, value); };
+  const auto loop = [&] { return batch::loop({FillBackward::schema_v1, {input, value}},
+      [&](const batch::Samples& samples) { return ops::fill(samples[0], samples[1]); }); };
+  return batch::rules::copy(FillBackward::schema_v1, call, loop, input, value);
+}
+
 void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -282,6 +328,8 @@ Storage fill(const Storage& input, const Storage& value) {
   return kernels::fill(FillBackward::schema_v1, input, value);
 }
 TensorRef fill(const TensorRef& input, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+    return fill_batched(input, value);
   TensorRef out = wiring::wrap(fill(input->storage(), value->storage()));
   if (wiring::records(input, value)) {
     auto node = make_node<FillBackward>();
@@ -296,6 +344,8 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
   return out;
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+    return batch::assign(FillBackward::schema_v1, input, fill(input, value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
   TensorRef dual;
@@ -444,6 +494,8 @@ V zero_compose(const V& input) { return fill(input, number<V>(Scalar(std::int64_
 Storage zero(const Storage& input) { return zero_compose<Storage>(input); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
 TensorRef zero_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return batch::assign(kZeroSchema, input, zero(input));
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
   TensorRef dual;

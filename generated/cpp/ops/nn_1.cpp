@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/pool.h"
 
 namespace tp {
@@ -82,6 +83,11 @@ V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
+}
+
 void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
 }
@@ -92,6 +98,8 @@ Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool1d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool1dBackward>();
@@ -132,6 +140,12 @@ V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool1d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_backward(wiring::tangent(grad), size), out));
 }
@@ -142,6 +156,8 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool1dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool1d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool1dBackwardBackward>();
@@ -182,6 +198,11 @@ V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
+}
+
 void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
 }
@@ -192,6 +213,8 @@ Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool2d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool2dBackward>();
@@ -232,6 +255,12 @@ V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool2d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_backward(wiring::tangent(grad), size), out));
 }
@@ -242,6 +271,8 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool2dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool2d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool2dBackwardBackward>();
@@ -282,6 +313,11 @@ V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool3d_backward(g, input_shape);
 }
 
+TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
+}
+
 void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
 }
@@ -292,6 +328,8 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_avg_pool3d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d(input->storage(), output_size));
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool3dBackward>();
@@ -333,6 +371,12 @@ V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
       size(grad_shape, std::int64_t(-1))});
 }
 
+TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
+  const batch::Fold in(AdaptiveAvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::adaptive_avg_pool3d_backward(in[0], size_));
+}
+
 void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_backward(wiring::tangent(grad), size), out));
 }
@@ -343,6 +387,8 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool3dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return adaptive_avg_pool3d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool3dBackwardBackward>();
@@ -407,6 +453,11 @@ TensorRef adaptive_max_pool1d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather1d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_max_pool1d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -422,6 +473,8 @@ std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool1d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool1d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -492,6 +545,11 @@ TensorRef adaptive_max_pool2d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather2d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_max_pool2d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -507,6 +565,8 @@ std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool2d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool2d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -577,6 +637,11 @@ TensorRef adaptive_max_pool3d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather3d(t, indices);
 }
 
+std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_max_pool3d_with_indices(in[0], output_size));
+}
+
 void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
@@ -592,6 +657,8 @@ std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return adaptive_max_pool3d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool3d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -663,6 +730,15 @@ V avg_pool1d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool1d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dBackwardBackward::schema_v1, {grad}, 3);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool1d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -679,6 +755,9 @@ Storage avg_pool1d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -731,6 +810,13 @@ V avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool1dPlainBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::avg_pool1d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -747,6 +833,9 @@ Storage avg_pool1d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -824,6 +913,15 @@ V avg_pool2d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool2d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dBackwardBackward::schema_v1, {grad}, 4);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool2d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -840,6 +938,9 @@ Storage avg_pool2d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -892,6 +993,13 @@ V avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool2dPlainBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::avg_pool2d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -908,6 +1016,9 @@ Storage avg_pool2d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {
@@ -985,6 +1096,15 @@ V avg_pool3d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool3d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
+TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
+    std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dBackwardBackward::schema_v1, {grad}, 5);
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::avg_pool3d_backward(in[0], size_, kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1001,6 +1121,9 @@ Storage avg_pool3d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(grad)) {
@@ -1053,6 +1176,13 @@ V avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
+TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  const batch::Fold in(AvgPool3dPlainBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::avg_pool3d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
+      divisor_override));
+}
+
 void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
@@ -1069,6 +1199,9 @@ Storage avg_pool3d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
       count_include_pad, divisor_override));
   if (wiring::records(input)) {

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/attention.h"
 #include "kernels/losses.h"
 #include "kernels/norm.h"
@@ -123,6 +124,18 @@ V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target,
       label_smoothing);
 }
 
+std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
+      label_smoothing); };
+  const auto loop = [&] { return batch::loop({CrossEntropyIndexBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::cross_entropy_index(samples[0], samples[1], samples[2],
+      ignore_index, reduction, label_smoothing); }); };
+  return batch::rules::cross_entropy(CrossEntropyIndexBackward::schema_v1, call, loop, input, target, weight,
+      ignore_index, reduction, label_smoothing);
+}
+
 void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
     const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
@@ -148,6 +161,8 @@ std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& 
 }
 std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
   std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction, label_smoothing);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -219,6 +234,14 @@ V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& inp
       class_dim(shape(input))));
 }
 
+TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
+      total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
+      samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
+}
+
 void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
     const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
@@ -247,6 +270,9 @@ Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, 
 TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, target, weight, logsumexp, total_weight))
+    return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
+        reduction, label_smoothing);
   TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
       storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
       label_smoothing));
@@ -538,6 +564,13 @@ namespace {
 template <class V>
 V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
+TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax(in[0], dim_, dtype));
+}
+
 void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -555,6 +588,8 @@ Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype>
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return log_softmax(wiring::autocast(LogSoftmaxBackward::schema_v1, input), dim, dtype);
@@ -607,6 +642,13 @@ V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, st
   return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
 }
 
+TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
+}
+
 void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
@@ -626,6 +668,8 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
   return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+    return log_softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
     auto node = make_node<LogSoftmaxBackwardBackward>();
@@ -728,6 +772,12 @@ TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather1d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -745,6 +795,8 @@ std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -820,6 +872,12 @@ TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather2d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -837,6 +895,8 @@ std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -912,6 +972,12 @@ TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather3d(t, indices);
 }
 
+std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -929,6 +995,8 @@ std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool3d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1026,6 +1094,18 @@ V native_attention_vjp_attn_mask(const V& g_out, const V& query, const V& key, c
       random_state, dropout_p, is_causal, scale, true)), shape(attn_mask));
 }
 
+std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
+      const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
+      scale, generator); };
+  const auto loop = [&] { return batch::loop({NativeAttentionBackward::schema_v1, {query, key, value, attn_mask}},
+      [&](const batch::Samples& samples) { return ops::native_attention(samples[0], samples[1], samples[2], samples[3],
+      dropout_p, is_causal, scale, generator); }); };
+  return batch::rules::attention(NativeAttentionBackward::schema_v1, call, loop, query, key, value, attn_mask,
+      dropout_p, is_causal, scale, generator);
+}
+
 void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
     const TensorRef& query, const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, double dropout_p,
     bool is_causal, std::optional<double> scale) {
@@ -1065,6 +1145,8 @@ std::array<Storage, 3> native_attention(const Storage& query, const Storage& key
 }
 std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(query, key, value, attn_mask))
+    return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
   std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
       storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1181,6 +1263,10 @@ std::array<Storage, 4> native_attention_backward(const Storage& grad, const Stor
 std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
     const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
     const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, query, key, value, attn_mask, out, logsumexp,
+      random_state))
+    return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
+        random_state, dropout_p, is_causal, scale, want_mask);
   if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
     std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
@@ -1219,6 +1305,19 @@ V native_batch_norm_vjp_bias(const V& g_out, const Shape& input_shape) {
   return sum(g_out, other_dims(ndim(input_shape)), false, std::nullopt);
 }
 
+std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
+    double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+      const TensorRef& running_mean, const TensorRef& running_var) { return ops::native_batch_norm(input, weight, bias,
+      running_mean, running_var, training, momentum, eps); };
+  const auto loop = [&] { return batch::loop({NativeBatchNormBackward::schema_v1, {input, weight, bias, running_mean,
+      running_var}}, [&](const batch::Samples& samples) { return ops::native_batch_norm(samples[0], samples[1],
+      samples[2], samples[3], samples[4], training, momentum, eps); }); };
+  return batch::rules::batch_norm(NativeBatchNormBackward::schema_v1, call, loop, input, weight, bias, running_mean,
+      running_var, training, momentum, eps);
+}
+
 void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
     const TensorRef& running_var, bool training) {
@@ -1248,6 +1347,8 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
 }
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias, running_mean, running_var))
+    return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
   std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
       storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
       eps);
@@ -1349,6 +1450,9 @@ std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
     const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, weight, mu, rstd))
+    return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &weight, &mu, &rstd})))) {
     std::array<Storage, 3> results = native_batch_norm_backward(grad->storage(), input->storage(),
@@ -1386,6 +1490,16 @@ V native_group_norm_vjp_bias(const V& g_out, const Shape& input_shape) {
   return sum(g_out, other_dims(ndim(input_shape)), false, std::nullopt);
 }
 
+std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeGroupNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_group_norm(samples[0], num_groups, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
+}
+
 void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -1413,6 +1527,8 @@ std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_
 }
 std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
     const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return native_group_norm_batched(input, num_groups, weight, bias, eps);
   std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
       storage_or_absent(bias), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1514,6 +1630,9 @@ std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
     std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+    return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/losses.h"
 #include "kernels/norm.h"
 #include "kernels/softmax.h"
@@ -104,6 +105,17 @@ V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, cons
 template <class V>
 V native_layer_norm_vjp_bias(const V& g_out, const Dims& normalized_shape) { return sum_to(g_out, normalized_shape); }
 
+std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeLayerNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_layer_norm(samples[0], normalized_shape, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::layer_norm(NativeLayerNormBackward::schema_v1, call, loop, input, normalized_shape, weight,
+      bias, eps);
+}
+
 void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
@@ -132,6 +144,8 @@ std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& norma
 }
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+    return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
   std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
       storage_or_absent(bias), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -232,6 +246,9 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+    return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
+        want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_layer_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -263,6 +280,16 @@ V native_rms_norm_vjp_weight(const V& g_out, const V& input, const V& rstd, cons
   return std::get<1>(native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, false, true));
 }
 
+std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, std::optional<double> eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
+      normalized_shape, weight, eps); };
+  const auto loop = [&] { return batch::loop({NativeRmsNormBackward::schema_v1, {input, weight}},
+      [&](const batch::Samples& samples) { return ops::native_rms_norm(samples[0], normalized_shape, samples[1], eps);
+      }); };
+  return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
+}
+
 void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
@@ -287,6 +314,8 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+    return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef rstd = wiring::wrap(std::move(results[1]));
@@ -369,6 +398,9 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+    return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
+        want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
       && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 2> results = native_rms_norm_backward(grad->storage(), input->storage(), normalized_shape,
@@ -415,6 +447,13 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
+TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
+      samples[3], ignore_index, reduction); });
+}
+
 void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
@@ -436,6 +475,8 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+    return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
   if (wiring::records(grad)) {
@@ -491,6 +532,17 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
+std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
+  const auto loop = [&] { return batch::loop({NllLossForwardBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::nll_loss_forward(samples[0], samples[1], samples[2],
+      ignore_index, reduction); }); };
+  return batch::rules::nll_loss(NllLossForwardBackward::schema_v1, call, loop, input, target, weight, ignore_index,
+      reduction);
+}
+
 void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
@@ -508,6 +560,8 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+    return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -909,6 +963,13 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
+TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(SoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax(in[0], dim_, dtype));
+}
+
 void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -926,6 +987,8 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return softmax(wiring::autocast(SoftmaxBackward::schema_v1, input), dim, dtype);
@@ -977,6 +1040,13 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
+TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
+}
+
 void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
@@ -996,6 +1066,8 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+    return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
     auto node = make_node<SoftmaxBackwardBackward>();

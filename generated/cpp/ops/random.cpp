@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/random.h"
 
 namespace tp {
@@ -27,12 +28,18 @@ TensorRef neg(const TensorRef& input);
 namespace {
 constexpr OpSchema kBernoulliSchema{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out",
     1, Amp::Keep, true};
+
+TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
+  return batch::rules::bernoulli(kBernoulliSchema, input, generator);
+}
 }  // namespace
 
 Storage bernoulli(const Storage& input, Generator* generator) {
   return kernels::bernoulli(kBernoulliSchema, input, generator);
 }
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return bernoulli_batched(input, generator);
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
   return out;
 }
@@ -57,6 +64,8 @@ TensorRef exponential(const TensorRef& input, double lambd, Generator* generator
   return exponential_compose<TensorRef>(input, lambd, generator);
 }
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return batch::assign(kExponentialSchema, input, exponential(input, lambd, generator));
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
   if (wiring::records(input) || input->has_tangent()) {
@@ -73,12 +82,19 @@ TensorRef exponential_(const TensorRef& input, double lambd, Generator* generato
 namespace {
 constexpr OpSchema kMultinomialSchema{"multinomial",
     "multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef multinomial_batched(const TensorRef& input, std::int64_t num_samples, bool replacement,
+    Generator* generator) {
+  return batch::rules::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
+}
 }  // namespace
 
 Storage multinomial(const Storage& input, std::int64_t num_samples, bool replacement, Generator* generator) {
   return kernels::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
 TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return multinomial_batched(input, num_samples, replacement, generator);
   TensorRef out = wiring::wrap(multinomial(input->storage(), num_samples, replacement, generator));
   return out;
 }
@@ -100,6 +116,10 @@ TensorRef native_dropout_tangent_input_out(const TensorRef& mask, double p, cons
       : double(std::int64_t(1)) / double(std::int64_t(1) - p)))));
 }
 
+std::array<TensorRef, 2> native_dropout_batched(const TensorRef& input, double p, Generator* generator) {
+  return batch::rules::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
+}
+
 void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, const TensorRef& input, double p) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -114,6 +134,8 @@ std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator*
   return kernels::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return native_dropout_batched(input, p, generator);
   std::array<Storage, 2> results = native_dropout(input->storage(), p, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
   TensorRef mask = wiring::wrap(std::move(results[1]));
@@ -171,6 +193,8 @@ TensorRef normal(const TensorRef& input, double mean, double std, Generator* gen
   return normal_compose<TensorRef>(input, mean, std, generator);
 }
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return batch::assign(kNormalSchema, input, normal(input, mean, std, generator));
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
   if (wiring::records(input) || input->has_tangent()) {
@@ -187,12 +211,18 @@ TensorRef normal_(const TensorRef& input, double mean, double std, Generator* ge
 namespace {
 constexpr OpSchema kRandSchema{"rand",
     "rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef rand_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::rand(kRandSchema, size, generator, dtype);
+}
 }  // namespace
 
 Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::rand(kRandSchema, size, generator, dtype);
 }
 TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return rand_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_rand(size, generator, dtype));
   return out;
 }
@@ -202,12 +232,18 @@ TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtyp
 namespace {
 constexpr OpSchema kRandLikeSchema{"rand_like",
     "rand_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef rand_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::rand_like(kRandLikeSchema, input, generator, dtype);
+}
 }  // namespace
 
 Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return rand_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(rand_like(input->storage(), generator, dtype));
   return out;
 }
@@ -217,12 +253,18 @@ TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<
 namespace {
 constexpr OpSchema kRandintSchema{"randint",
     "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef randint_batched(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::randint(kRandintSchema, high, size, generator, dtype);
+}
 }  // namespace
 
 Storage make_randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::randint_high(kRandintSchema, high, size, generator, dtype);
 }
 TensorRef randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return randint_batched(high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(high, size, generator, dtype));
   return out;
 }
@@ -233,6 +275,11 @@ namespace {
 constexpr OpSchema kRandint1Schema{"randint",
     "randint(int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
+
+TensorRef randint_1_batched(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
+    std::optional<Dtype> dtype) {
+  return batch::rules::randint(kRandint1Schema, low, high, size, generator, dtype);
+}
 }  // namespace
 
 Storage make_randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
@@ -241,6 +288,8 @@ Storage make_randint(std::int64_t low, std::int64_t high, const Dims& size, Gene
 }
 TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return randint_1_batched(low, high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(low, high, size, generator, dtype));
   return out;
 }
@@ -250,12 +299,18 @@ TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generat
 namespace {
 constexpr OpSchema kRandnSchema{"randn",
     "randn(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef randn_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::randn(kRandnSchema, size, generator, dtype);
+}
 }  // namespace
 
 Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::randn(kRandnSchema, size, generator, dtype);
 }
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return randn_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_randn(size, generator, dtype));
   return out;
 }
@@ -265,12 +320,18 @@ TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dty
 namespace {
 constexpr OpSchema kRandnLikeSchema{"randn_like",
     "randn_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef randn_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::randn_like(kRandnLikeSchema, input, generator, dtype);
+}
 }  // namespace
 
 Storage randn_like(const Storage& input, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return randn_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(randn_like(input->storage(), generator, dtype));
   return out;
 }
@@ -280,12 +341,18 @@ TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional
 namespace {
 constexpr OpSchema kRandpermSchema{"randperm",
     "randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef randperm_batched(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::randperm(kRandpermSchema, n, generator, dtype);
+}
 }  // namespace
 
 Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   return kernels::randperm(kRandpermSchema, n, generator, dtype);
 }
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return randperm_batched(n, generator, dtype);
   TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
   return out;
 }
@@ -312,6 +379,8 @@ TensorRef uniform(const TensorRef& input, double low, double high, Generator* ge
   return uniform_compose<TensorRef>(input, low, high, generator);
 }
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+    return batch::assign(kUniformSchema, input, uniform(input, low, high, generator));
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);
   if (wiring::records(input) || input->has_tangent()) {

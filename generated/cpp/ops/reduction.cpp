@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/backward.h"
 #include "kernels/reduce.h"
 #include "kernels/search.h"
@@ -57,12 +58,21 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 namespace {
 constexpr OpSchema kAllSchema{"all", "all(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", 1, Amp::Keep,
     true};
+
+TensorRef all_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(kAllSchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::all(in[0], dim_, keepdim));
+}
 }  // namespace
 
 Storage all(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::all(kAllSchema, input, dim, keepdim);
 }
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return all_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(all(input->storage(), dim, keepdim));
   return out;
 }
@@ -76,6 +86,13 @@ namespace {
 template <class V>
 V amax_vjp_input(const V& g, const V& input, const V& out, const Dims& dim, bool keepdim) {
   return tie_share(g, input, out, dim, keepdim);
+}
+
+TensorRef amax_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(AmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::amax(in[0], dim_, keepdim));
 }
 
 void amax_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
@@ -95,6 +112,8 @@ Storage amax(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amax(AmaxBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return amax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amax(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
     auto node = make_node<AmaxBackward>();
@@ -140,6 +159,13 @@ V amin_vjp_input(const V& g, const V& input, const V& out, const Dims& dim, bool
   return tie_share(g, input, out, dim, keepdim);
 }
 
+TensorRef amin_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(AminBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::amin(in[0], dim_, keepdim));
+}
+
 void amin_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -157,6 +183,8 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amin(AminBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return amin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amin(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
     auto node = make_node<AminBackward>();
@@ -219,12 +247,21 @@ std::array<TensorRef, 2> aminmax(const TensorRef& input, std::optional<std::int6
 namespace {
 constexpr OpSchema kAnySchema{"any", "any(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", 1, Amp::Keep,
     true};
+
+TensorRef any_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(kAnySchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::any(in[0], dim_, keepdim));
+}
 }  // namespace
 
 Storage any(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::any(kAnySchema, input, dim, keepdim);
 }
 TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return any_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(any(input->storage(), dim, keepdim));
   return out;
 }
@@ -234,6 +271,13 @@ TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim) {
 namespace {
 constexpr OpSchema kArgmaxSchema{"argmax",
     "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef argmax_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+  batch::Leading in(kArgmaxSchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.flat_dim(dim);
+  return in.wrap(ops::argmax(in[0], dim_, keepdim));
+}
 }  // namespace
 
 Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -241,6 +285,8 @@ Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmax(kArgmaxSchema, input, dim, keepdim);
 }
 TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return argmax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmax(input->storage(), dim, keepdim));
   return out;
 }
@@ -250,6 +296,13 @@ TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool k
 namespace {
 constexpr OpSchema kArgminSchema{"argmin",
     "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TensorRef argmin_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+  batch::Leading in(kArgminSchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.flat_dim(dim);
+  return in.wrap(ops::argmin(in[0], dim_, keepdim));
+}
 }  // namespace
 
 Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
@@ -257,6 +310,8 @@ Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmin(kArgminSchema, input, dim, keepdim);
 }
 TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return argmin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmin(input->storage(), dim, keepdim));
   return out;
 }
@@ -266,12 +321,21 @@ TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool k
 namespace {
 constexpr OpSchema kCountNonzeroSchema{"count_nonzero", "count_nonzero(Tensor input, int[] dim=()) -> Tensor<i64> out",
     1, Amp::Keep, true};
+
+TensorRef count_nonzero_batched(const TensorRef& input, const Dims& dim) {
+  batch::Leading in(kCountNonzeroSchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::count_nonzero(in[0], dim_));
+}
 }  // namespace
 
 Storage count_nonzero(const Storage& input, const Dims& dim) {
   return kernels::count_nonzero(kCountNonzeroSchema, input, dim);
 }
 TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return count_nonzero_batched(input, dim);
   TensorRef out = wiring::wrap(count_nonzero(input->storage(), dim));
   return out;
 }
@@ -293,6 +357,13 @@ TensorRef kthvalue_tangent_input_values(const TensorRef& indices, const Shape& i
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
+std::array<TensorRef, 2> kthvalue_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
+  batch::Leading in(KthvalueBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::kthvalue(in[0], k, dim_, keepdim));
+}
+
 void kthvalue_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
     bool keepdim) {
   TensorRef sum_values;
@@ -308,6 +379,8 @@ std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64
   return kernels::kthvalue(KthvalueBackward::schema_v1, input, k, dim, keepdim);
 }
 std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return kthvalue_batched(input, k, dim, keepdim);
   std::array<Storage, 2> results = kthvalue(input->storage(), k, dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -358,6 +431,13 @@ V logsumexp_vjp_input(const V& g, const V& input, const V& out, const Dims& dim,
       restore_dims(out, shape(input), dim, keepdim), Scalar(1)))));
 }
 
+TensorRef logsumexp_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(LogsumexpBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::logsumexp(in[0], dim_, keepdim));
+}
+
 void logsumexp_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -375,6 +455,8 @@ Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::logsumexp(LogsumexpBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logsumexp_batched(input, dim, keepdim);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return logsumexp(wiring::autocast(LogsumexpBackward::schema_v1, input), dim, keepdim);
@@ -481,6 +563,13 @@ TensorRef max_dim_tangent_input_values(const TensorRef& indices, const Shape& in
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
+std::array<TensorRef, 2> max_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  batch::Leading in(MaxDimBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::max_dim(in[0], dim_, keepdim));
+}
+
 void max_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
     bool keepdim) {
   TensorRef sum_values;
@@ -496,6 +585,8 @@ std::array<Storage, 2> max_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::max_dim(MaxDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return max_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = max_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -544,6 +635,13 @@ V mean_vjp_input(const V& g, const Shape& input_shape, const Dims& dim, bool kee
   return expand_reduced(div(g, number<V>(Scalar(reduced_count(input_shape, dim)))), input_shape, dim, keepdim);
 }
 
+TensorRef mean_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  batch::Leading in(MeanBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::mean(in[0], dim_, keepdim, dtype));
+}
+
 void mean_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(mean(wiring::tangent(input), dim, keepdim, dtype), out));
@@ -554,6 +652,8 @@ Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<
   return kernels::mean(MeanBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mean_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(mean(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<MeanBackward>();
@@ -632,6 +732,13 @@ namespace {
 template <class V>
 V median_all_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
 
+TensorRef median_all_batched(const TensorRef& input) {
+  const auto call = [&](const TensorRef& input) { return ops::median_all(input); };
+  const auto loop = [&] { return batch::loop({MedianAllBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::median_all(samples[0]); }); };
+  return batch::rules::median_all(MedianAllBackward::schema_v1, call, loop, input);
+}
+
 void median_all_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -649,6 +756,8 @@ Storage median_all(const Storage& input) {
   return kernels::median(MedianAllBackward::schema_v1, input);
 }
 TensorRef median_all(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return median_all_batched(input);
   TensorRef out = wiring::wrap(median_all(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MedianAllBackward>();
@@ -698,6 +807,13 @@ TensorRef median_dim_tangent_input_values(const TensorRef& indices, const Shape&
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
+std::array<TensorRef, 2> median_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  batch::Leading in(MedianDimBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::median_dim(in[0], dim_, keepdim));
+}
+
 void median_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
     std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
@@ -713,6 +829,8 @@ std::array<Storage, 2> median_dim(const Storage& input, std::int64_t dim, bool k
   return kernels::median_dim(MedianDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return median_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = median_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -818,6 +936,13 @@ TensorRef min_dim_tangent_input_values(const TensorRef& indices, const Shape& in
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
+std::array<TensorRef, 2> min_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  batch::Leading in(MinDimBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::min_dim(in[0], dim_, keepdim));
+}
+
 void min_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
     bool keepdim) {
   TensorRef sum_values;
@@ -833,6 +958,8 @@ std::array<Storage, 2> min_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::min_dim(MinDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return min_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = min_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -887,6 +1014,13 @@ TensorRef mode_tangent_input_values(const TensorRef& indices, const Shape& input
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
+std::array<TensorRef, 2> mode_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  batch::Leading in(ModeBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::mode(in[0], dim_, keepdim));
+}
+
 void mode_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
     bool keepdim) {
   TensorRef sum_values;
@@ -902,6 +1036,8 @@ std::array<Storage, 2> mode(const Storage& input, std::int64_t dim, bool keepdim
   return kernels::mode(ModeBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mode_batched(input, dim, keepdim);
   std::array<Storage, 2> results = mode(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -969,6 +1105,11 @@ namespace {
 template <class V>
 V nanmedian_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
 
+TensorRef nanmedian_batched(const TensorRef& input) {
+  return batch::loop({NanmedianBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::nanmedian(samples[0]); });
+}
+
 void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -986,6 +1127,8 @@ Storage nanmedian(const Storage& input) {
   return kernels::nanmedian(NanmedianBackward::schema_v1, input);
 }
 TensorRef nanmedian(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return nanmedian_batched(input);
   TensorRef out = wiring::wrap(nanmedian(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<NanmedianBackward>();
@@ -1028,6 +1171,13 @@ V nansum_vjp_input(const V& g, const V& input, const Dims& dim, bool keepdim) {
   return where(isnan(input), number<V>(Scalar(std::int64_t(0))), expand_reduced(g, shape(input), dim, keepdim));
 }
 
+TensorRef nansum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  batch::Leading in(NansumBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::nansum(in[0], dim_, keepdim, dtype));
+}
+
 void nansum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1045,6 +1195,8 @@ Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optiona
   return kernels::nansum(NansumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return nansum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(nansum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<NansumBackward>();
@@ -1088,6 +1240,14 @@ V prod_vjp_input(const V& g, const V& input, std::optional<std::int64_t> dim, bo
   return mul(prod_others(input, dim), expand_reduced(g, shape(input), dims_of(dim), keepdim));
 }
 
+TensorRef prod_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  batch::Leading in(ProdBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.flat_dim(dim);
+  return in.wrap(ops::prod(in[0], dim_, keepdim, dtype));
+}
+
 void prod_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1104,6 +1264,8 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return prod_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(prod(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<ProdBackward>();
@@ -1231,6 +1393,14 @@ V std_over_vjp_input(const V& g, const V& out, const V& input, const std::option
       mul(number<V>(Scalar(std::int64_t(2))), out))), input, dim, correction, keepdim);
 }
 
+TensorRef std_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  batch::Leading in(StdOverBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::std_over(in[0], dim_, correction, keepdim));
+}
+
 void std_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -1249,6 +1419,8 @@ Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::std(StdOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return std_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(std_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
     auto node = make_node<StdOverBackward>();
@@ -1296,6 +1468,13 @@ V sum_vjp_input(const V& g, const Shape& input_shape, const Dims& dim, bool keep
   return expand_reduced(g, input_shape, dim, keepdim);
 }
 
+TensorRef sum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  batch::Leading in(SumBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::sum(in[0], dim_, keepdim, dtype));
+}
+
 void sum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(sum(wiring::tangent(input), dim, keepdim, dtype), out));
@@ -1306,6 +1485,8 @@ Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<D
   return kernels::sum(SumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(sum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<SumBackward>();
@@ -1346,6 +1527,13 @@ namespace {
 template <class V>
 V sum_to_vjp_input(const V& g, const Shape& input_shape) { return expand(g, input_shape); }
 
+TensorRef sum_to_batched(const TensorRef& input, const Dims& size) {
+  batch::Leading in(SumToBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto size_ = in.summed(size);
+  return in.wrap(ops::sum_to(in[0], size_));
+}
+
 void sum_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(sum_to(wiring::tangent(input), size), out));
 }
@@ -1355,6 +1543,8 @@ Storage sum_to(const Storage& input, const Dims& size) {
   return kernels::sum_to(SumToBackward::schema_v1, input, size);
 }
 TensorRef sum_to(const TensorRef& input, const Dims& size) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sum_to_batched(input, size);
   TensorRef out = wiring::wrap(sum_to(input->storage(), size));
   if (wiring::records(input)) {
     auto node = make_node<SumToBackward>();
@@ -1499,6 +1689,14 @@ V var_over_vjp_input(const V& g, const V& input, const std::optional<Dims>& dim,
   return var_backward(g, input, dim, correction, keepdim);
 }
 
+TensorRef var_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+    bool keepdim) {
+  batch::Leading in(VarOverBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::var_over(in[0], dim_, correction, keepdim));
+}
+
 void var_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -1517,6 +1715,8 @@ Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::var(VarOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return var_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(var_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
     auto node = make_node<VarOverBackward>();
@@ -1563,6 +1763,14 @@ V vector_norm_vjp_input(const V& g, const V& input, const V& out, const Scalar& 
   return vector_norm_backward(g, input, out, ord, dim, keepdim);
 }
 
+TensorRef vector_norm_batched(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  batch::Leading in(VectorNormBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::vector_norm(in[0], ord, dim_, keepdim, dtype));
+}
+
 void vector_norm_set_tangent(const TensorRef& out, const TensorRef& input, const Scalar& ord, const Dims& dim,
     bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
@@ -1583,6 +1791,8 @@ Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bo
 }
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return vector_norm_batched(input, ord, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(vector_norm(input->storage(), ord, dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<VectorNormBackward>();

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/scan.h"
 
 namespace tp {
@@ -38,6 +39,13 @@ TensorRef cummax_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> cummax_batched(const TensorRef& input, std::int64_t dim) {
+  batch::Leading in(CummaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::cummax(in[0], dim_));
+}
+
 void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -52,6 +60,8 @@ std::array<Storage, 2> cummax(const Storage& input, std::int64_t dim) {
   return kernels::cummax(CummaxBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cummax_batched(input, dim);
   std::array<Storage, 2> results = cummax(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -102,6 +112,13 @@ TensorRef cummin_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> cummin_batched(const TensorRef& input, std::int64_t dim) {
+  batch::Leading in(CumminBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::cummin(in[0], dim_));
+}
+
 void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -116,6 +133,8 @@ std::array<Storage, 2> cummin(const Storage& input, std::int64_t dim) {
   return kernels::cummin(CumminBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cummin_batched(input, dim);
   std::array<Storage, 2> results = cummin(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -160,6 +179,13 @@ namespace {
 template <class V>
 V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, input, dim); }
 
+TensorRef cumprod_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(CumprodBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::cumprod(in[0], dim_, dtype));
+}
+
 void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -176,6 +202,8 @@ Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::cumprod(CumprodBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cumprod_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumprod(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CumprodBackward>();
@@ -191,6 +219,8 @@ TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
   return out;
 }
 TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return batch::assign(CumprodBackward::schema_v1, input, cumprod(input, dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
   TensorRef dual;
@@ -238,6 +268,13 @@ V cumsum_vjp_input(const V& g, std::int64_t dim) {
   return flip(cumsum(flip(g, Dims{dim}), dim, std::nullopt), Dims{dim});
 }
 
+TensorRef cumsum_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(CumsumBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::cumsum(in[0], dim_, dtype));
+}
+
 void cumsum_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(cumsum(wiring::tangent(input), dim, dtype), out));
 }
@@ -247,6 +284,8 @@ Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtyp
   return kernels::cumsum(CumsumBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cumsum_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumsum(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CumsumBackward>();
@@ -261,6 +300,8 @@ TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> 
   return out;
 }
 TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return batch::assign(CumsumBackward::schema_v1, input, cumsum(input, dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
   TensorRef dual;
@@ -307,6 +348,13 @@ V logcumsumexp_vjp_input(const V& g, const V& input, const V& out, std::int64_t 
   return logcumsumexp_backward(g, input, out, dim);
 }
 
+TensorRef logcumsumexp_batched(const TensorRef& input, std::int64_t dim) {
+  batch::Leading in(LogcumsumexpBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::logcumsumexp(in[0], dim_));
+}
+
 void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -324,6 +372,8 @@ Storage logcumsumexp(const Storage& input, std::int64_t dim) {
   return kernels::logcumsumexp(LogcumsumexpBackward::schema_v1, input, dim);
 }
 TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logcumsumexp_batched(input, dim);
   TensorRef out = wiring::wrap(logcumsumexp(input->storage(), dim));
   if (wiring::records(input)) {
     auto node = make_node<LogcumsumexpBackward>();

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/shape.h"
 
 namespace tp {
@@ -27,6 +28,12 @@ std::vector<V> cat_vjp_tensors(const V& g, const std::vector<Shape>& tensors_sha
   return split_like(g, tensors_shape, dim);
 }
 
+TensorRef cat_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+  const batch::Leading in(CatBackward::schema_v1, {tensors});
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::cat(in.list(0, tensors.size()), dim_));
+}
+
 void cat_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
@@ -38,6 +45,8 @@ Storage cat(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::cat(CatBackward::schema_v1, tensors, dim);
 }
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+    return cat_batched(tensors, dim);
   TensorRef out = wiring::wrap(cat(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
     auto node = make_node<CatBackward>(tensors.size());
@@ -83,6 +92,12 @@ namespace {
 template <class V>
 V constant_pad_nd_vjp_input(const V& g, const Dims& pad) { return constant_pad_nd(g, negative(pad), Scalar(0)); }
 
+TensorRef constant_pad_nd_batched(const TensorRef& input, const Dims& pad, const Scalar& value) {
+  const batch::Leading in(ConstantPadNdBackward::schema_v1, {input});
+  in.need_rank(pad.size() / 2, "input");
+  return in.wrap(ops::constant_pad_nd(in[0], pad, value));
+}
+
 void constant_pad_nd_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -98,6 +113,8 @@ Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& val
   return kernels::constant_pad_nd(ConstantPadNdBackward::schema_v1, input, pad, value);
 }
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return constant_pad_nd_batched(input, pad, value);
   TensorRef out = wiring::wrap(constant_pad_nd(input->storage(), pad, value));
   if (wiring::records(input)) {
     auto node = make_node<ConstantPadNdBackward>();
@@ -137,6 +154,12 @@ namespace {
 template <class V>
 V flip_vjp_input(const V& g, const Dims& dims) { return flip(g, dims); }
 
+TensorRef flip_batched(const TensorRef& input, const Dims& dims) {
+  const batch::Leading in(FlipBackward::schema_v1, {input});
+  const auto dims_ = in.dims(dims);
+  return in.wrap(ops::flip(in[0], dims_));
+}
+
 void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(flip(wiring::tangent(input), dims), out));
 }
@@ -144,6 +167,8 @@ void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& 
 
 Storage flip(const Storage& input, const Dims& dims) { return kernels::flip(FlipBackward::schema_v1, input, dims); }
 TensorRef flip(const TensorRef& input, const Dims& dims) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return flip_batched(input, dims);
   TensorRef out = wiring::wrap(flip(input->storage(), dims));
   if (wiring::records(input)) {
     auto node = make_node<FlipBackward>();
@@ -206,6 +231,12 @@ V pad_by_index_vjp_input(const V& g, const Shape& input_shape, const Dims& pad, 
   return pad_by_index_backward(g, input_shape, pad, mode);
 }
 
+TensorRef pad_by_index_batched(const TensorRef& input, const Dims& pad, std::string_view mode) {
+  const batch::Leading in(PadByIndexBackward::schema_v1, {input});
+  in.need_rank(pad.size() / 2, "input");
+  return in.wrap(ops::pad_by_index(in[0], pad, mode));
+}
+
 void pad_by_index_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad, std::string_view mode) {
   wiring::set_tangent(out, as_tangent(pad_by_index(wiring::tangent(input), pad, mode), out));
 }
@@ -215,6 +246,8 @@ Storage pad_by_index(const Storage& input, const Dims& pad, std::string_view mod
   return kernels::pad_by_index(PadByIndexBackward::schema_v1, input, pad, mode);
 }
 TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return pad_by_index_batched(input, pad, mode);
   TensorRef out = wiring::wrap(pad_by_index(input->storage(), pad, mode));
   if (wiring::records(input)) {
     auto node = make_node<PadByIndexBackward>();
@@ -257,6 +290,13 @@ V pad_by_index_backward_vjp_grad(const V& g, const Dims& pad, std::string_view m
   return pad_by_index(g, pad, mode);
 }
 
+TensorRef pad_by_index_backward_batched(const TensorRef& grad, const Dims& size, const Dims& pad,
+    std::string_view mode) {
+  const batch::Leading in(PadByIndexBackwardBackward::schema_v1, {grad});
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::pad_by_index_backward(in[0], size_, pad, mode));
+}
+
 void pad_by_index_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     const Dims& pad, std::string_view mode) {
   wiring::set_tangent(slope, as_tangent(pad_by_index_backward(wiring::tangent(grad), size, pad, mode), slope));
@@ -267,6 +307,8 @@ Storage pad_by_index_backward(const Storage& grad, const Dims& size, const Dims&
   return kernels::pad_by_index_backward(PadByIndexBackwardBackward::schema_v1, grad, size, pad, mode);
 }
 TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const Dims& pad, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+    return pad_by_index_backward_batched(grad, size, pad, mode);
   TensorRef slope = wiring::wrap(pad_by_index_backward(grad->storage(), size, pad, mode));
   if (wiring::records(grad)) {
     auto node = make_node<PadByIndexBackwardBackward>();
@@ -309,6 +351,12 @@ V repeat_vjp_input(const V& g, const Shape& input_shape, const Dims& repeats) {
   return repeat_backward(g, input_shape, repeats);
 }
 
+TensorRef repeat_batched(const TensorRef& input, const Dims& repeats) {
+  batch::Leading in(RepeatBackward::schema_v1, {input});
+  const auto repeats_ = in.repeats(repeats);
+  return in.wrap(ops::repeat(in[0], repeats_));
+}
+
 void repeat_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& repeats) {
   wiring::set_tangent(out, as_tangent(repeat(wiring::tangent(input), repeats), out));
 }
@@ -318,6 +366,8 @@ Storage repeat(const Storage& input, const Dims& repeats) {
   return kernels::repeat(RepeatBackward::schema_v1, input, repeats);
 }
 TensorRef repeat(const TensorRef& input, const Dims& repeats) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return repeat_batched(input, repeats);
   TensorRef out = wiring::wrap(repeat(input->storage(), repeats));
   if (wiring::records(input)) {
     auto node = make_node<RepeatBackward>();
@@ -357,6 +407,12 @@ namespace {
 template <class V>
 V roll_vjp_input(const V& g, const Dims& shifts, const Dims& dims) { return roll(g, negative(shifts), dims); }
 
+TensorRef roll_batched(const TensorRef& input, const Dims& shifts, const Dims& dims) {
+  batch::Leading in(RollBackward::schema_v1, {input});
+  const auto dims_ = in.rolled(dims);
+  return in.wrap(ops::roll(in[0], shifts, dims_));
+}
+
 void roll_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shifts, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(roll(wiring::tangent(input), shifts, dims), out));
 }
@@ -366,6 +422,8 @@ Storage roll(const Storage& input, const Dims& shifts, const Dims& dims) {
   return kernels::roll(RollBackward::schema_v1, input, shifts, dims);
 }
 TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return roll_batched(input, shifts, dims);
   TensorRef out = wiring::wrap(roll(input->storage(), shifts, dims));
   if (wiring::records(input)) {
     auto node = make_node<RollBackward>();
@@ -406,6 +464,12 @@ namespace {
 template <class V>
 std::vector<V> stack_vjp_tensors(const V& g, std::int64_t dim) { return unbind(g, dim); }
 
+TensorRef stack_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+  const batch::Leading in(StackBackward::schema_v1, {tensors});
+  const auto dim_ = in.new_dim(dim);
+  return in.wrap(ops::stack(in.list(0, tensors.size()), dim_));
+}
+
 void stack_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
@@ -417,6 +481,8 @@ Storage stack(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::stack(StackBackward::schema_v1, tensors, dim);
 }
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+    return stack_batched(tensors, dim);
   TensorRef out = wiring::wrap(stack(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
     auto node = make_node<StackBackward>(tensors.size());
@@ -462,6 +528,12 @@ namespace {
 template <class V>
 V tril_vjp_input(const V& g, std::int64_t diagonal) { return tril(g, diagonal); }
 
+TensorRef tril_batched(const TensorRef& input, std::int64_t diagonal) {
+  const batch::Leading in(TrilBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::tril(in[0], diagonal));
+}
+
 void tril_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(tril(wiring::tangent(input), diagonal), out));
 }
@@ -471,6 +543,8 @@ Storage tril(const Storage& input, std::int64_t diagonal) {
   return kernels::tril(TrilBackward::schema_v1, input, diagonal);
 }
 TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tril_batched(input, diagonal);
   TensorRef out = wiring::wrap(tril(input->storage(), diagonal));
   if (wiring::records(input)) {
     auto node = make_node<TrilBackward>();
@@ -485,6 +559,8 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return batch::assign(TrilBackward::schema_v1, input, tril(input, diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
   TensorRef dual;
@@ -529,6 +605,12 @@ namespace {
 template <class V>
 V triu_vjp_input(const V& g, std::int64_t diagonal) { return triu(g, diagonal); }
 
+TensorRef triu_batched(const TensorRef& input, std::int64_t diagonal) {
+  const batch::Leading in(TriuBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::triu(in[0], diagonal));
+}
+
 void triu_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(triu(wiring::tangent(input), diagonal), out));
 }
@@ -538,6 +620,8 @@ Storage triu(const Storage& input, std::int64_t diagonal) {
   return kernels::triu(TriuBackward::schema_v1, input, diagonal);
 }
 TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return triu_batched(input, diagonal);
   TensorRef out = wiring::wrap(triu(input->storage(), diagonal));
   if (wiring::records(input)) {
     auto node = make_node<TriuBackward>();
@@ -552,6 +636,8 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return batch::assign(TriuBackward::schema_v1, input, triu(input, diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
   TensorRef dual;

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 #include "kernels/sort.h"
 
 namespace tp {
@@ -65,6 +66,13 @@ TensorRef sort_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+  batch::Leading in(SortBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::sort(in[0], dim_, descending, stable));
+}
+
 void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -79,6 +87,8 @@ std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descend
   return kernels::sort(SortBackward::schema_v1, input, dim, descending, stable);
 }
 std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sort_batched(input, dim, descending, stable);
   std::array<Storage, 2> results = sort(input->storage(), dim, descending, stable);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));
@@ -129,6 +139,14 @@ TensorRef topk_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
+std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
+    bool sorted) {
+  batch::Leading in(TopkBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::topk(in[0], k, dim_, largest, sorted));
+}
+
 void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -143,6 +161,8 @@ std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::int64_t d
   return kernels::topk(TopkBackward::schema_v1, input, k, dim, largest, sorted);
 }
 std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return topk_batched(input, k, dim, largest, sorted);
   std::array<Storage, 2> results = topk(input->storage(), k, dim, largest, sorted);
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef indices = wiring::wrap(std::move(results[1]));

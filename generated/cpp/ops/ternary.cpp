@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -105,6 +106,19 @@ TensorRef addcdiv_tangent_tensor2(const TensorRef& tensor1, const TensorRef& ten
   return strong_mul(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2)), t);
 }
 
+TensorRef addcdiv_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+    const Scalar& value) {
+  const batch::Broadcast in({&input, &tensor1, &tensor2});
+  return in.wrap(ops::addcdiv(in[0], in[1], in[2], value));
+}
+
+TensorRef addcdiv__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+    const Scalar& value) {
+  const batch::InPlace in(AddcdivBackward::schema_v1, {&input, &tensor1, &tensor2});
+  ops::addcdiv_(in[0], in[1], in[2], value);
+  return input;
+}
+
 void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
@@ -127,6 +141,8 @@ Storage addcdiv(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcdivSpec, loops[kAddcdiv], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+    return addcdiv_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcdiv(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
     auto node = make_node<AddcdivBackward>();
@@ -146,6 +162,8 @@ TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+    return addcdiv__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcdivBackward::schema_v1, input, record);
   TensorRef dual;
@@ -173,6 +191,8 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcdiv_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+    return batch::assign_out(AddcdivBackward::schema_v1, out_, addcdiv(input, tensor1, tensor2, value));
   wiring::check_out(AddcdivBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcdivBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
       &tensor2->storage()});
@@ -240,6 +260,19 @@ TensorRef addcmul_tangent_tensor2(const TensorRef& tensor1, const Scalar& value,
   return strong_mul(mul(number<TensorRef>(value), tensor1), t);
 }
 
+TensorRef addcmul_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+    const Scalar& value) {
+  const batch::Broadcast in({&input, &tensor1, &tensor2});
+  return in.wrap(ops::addcmul(in[0], in[1], in[2], value));
+}
+
+TensorRef addcmul__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+    const Scalar& value) {
+  const batch::InPlace in(AddcmulBackward::schema_v1, {&input, &tensor1, &tensor2});
+  ops::addcmul_(in[0], in[1], in[2], value);
+  return input;
+}
+
 void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
@@ -258,6 +291,8 @@ Storage addcmul(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcmulSpec, loops[kAddcmul], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+    return addcmul_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcmul(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
     auto node = make_node<AddcmulBackward>();
@@ -277,6 +312,8 @@ TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+    return addcmul__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcmulBackward::schema_v1, input, record);
   TensorRef dual;
@@ -304,6 +341,8 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcmul_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+    return batch::assign_out(AddcmulBackward::schema_v1, out_, addcmul(input, tensor1, tensor2, value));
   wiring::check_out(AddcmulBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcmulBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
       &tensor2->storage()});
@@ -388,6 +427,11 @@ TensorRef bce_logits_weighted_tangent_pos_weight(const TensorRef& target, const 
   return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), t);
 }
 
+TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
+  const batch::Broadcast in({&input, &target, &pos_weight});
+  return in.wrap(ops::bce_logits_weighted(in[0], in[1], in[2]));
+}
+
 void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& pos_weight) {
   TensorRef sum;
@@ -411,6 +455,8 @@ Storage bce_logits_weighted(const Storage& input, const Storage& target, const S
   return kernels::elementwise(kBceLogitsWeightedSpec, loops[kBceLogitsWeighted], {&input, &target, &pos_weight});
 }
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, pos_weight))
+    return bce_logits_weighted_batched(input, target, pos_weight);
   TensorRef out = wiring::wrap(bce_logits_weighted(input->storage(), target->storage(), pos_weight->storage()));
   if (wiring::records(input, target, pos_weight)) {
     auto node = make_node<BceLogitsWeightedBackward>();
@@ -508,6 +554,11 @@ TensorRef clamp_between_tangent_max(const TensorRef& input, const TensorRef& max
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+  const batch::Broadcast in({&input, &min, &max});
+  return in.wrap(ops::clamp_between(in[0], in[1], in[2]));
+}
+
 void clamp_between_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   TensorRef sum;
@@ -528,6 +579,8 @@ Storage clamp_between(const Storage& input, const Storage& min, const Storage& m
   return kernels::elementwise(kClampBetweenSpec, loops[kClampBetween], {&input, &min, &max});
 }
 TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+    return clamp_between_batched(input, min, max);
   TensorRef out = wiring::wrap(clamp_between(input->storage(), min->storage(), max->storage()));
   if (wiring::records(input, min, max)) {
     auto node = make_node<ClampBetweenBackward>();
@@ -609,6 +662,17 @@ TensorRef lerp_tangent_weight(const TensorRef& end, const TensorRef& input, cons
   return strong_mul(sub(end, input, Scalar(1)), t);
 }
 
+TensorRef lerp_batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+  const batch::Broadcast in({&input, &end, &weight});
+  return in.wrap(ops::lerp(in[0], in[1], in[2]));
+}
+
+TensorRef lerp__batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+  const batch::InPlace in(LerpBackward::schema_v1, {&input, &end, &weight});
+  ops::lerp_(in[0], in[1], in[2]);
+  return input;
+}
+
 void lerp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -626,6 +690,8 @@ Storage lerp(const Storage& input, const Storage& end, const Storage& weight) {
   return kernels::elementwise(kLerpSpec, loops[kLerp], {&input, &end, &weight});
 }
 TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+    return lerp_batched(input, end, weight);
   TensorRef out = wiring::wrap(lerp(input->storage(), end->storage(), weight->storage()));
   if (wiring::records(input, end, weight)) {
     auto node = make_node<LerpBackward>();
@@ -644,6 +710,8 @@ TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& we
   return out;
 }
 TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+    return lerp__batched(input, end, weight);
   const bool record = wiring::records(input, end, weight);
   wiring::check_inplace(LerpBackward::schema_v1, input, record);
   TensorRef dual;
@@ -726,6 +794,17 @@ TensorRef masked_fill_tangent_value(const TensorRef& mask, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+  const batch::Broadcast in({&input, &mask, &value}, 2);
+  return in.wrap(ops::masked_fill(in[0], in[1], in[2]));
+}
+
+TensorRef masked_fill__batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+  const batch::InPlace in(MaskedFillBackward::schema_v1, {&input, &mask, &value}, 2);
+  ops::masked_fill_(in[0], in[1], in[2]);
+  return input;
+}
+
 void masked_fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask,
     const TensorRef& value) {
   TensorRef sum;
@@ -741,6 +820,8 @@ Storage masked_fill(const Storage& input, const Storage& mask, const Storage& va
   return kernels::elementwise(kMaskedFillSpec, loops[kMaskedFill], {&input, &mask, &value});
 }
 TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+    return masked_fill_batched(input, mask, value);
   TensorRef out = wiring::wrap(masked_fill(input->storage(), mask->storage(), value->storage()));
   if (wiring::records(input, value)) {
     auto node = make_node<MaskedFillBackward>();
@@ -756,6 +837,8 @@ TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const Tenso
   return out;
 }
 TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+    return masked_fill__batched(input, mask, value);
   const bool record = wiring::records(input, value);
   wiring::check_inplace(MaskedFillBackward::schema_v1, input, record);
   TensorRef dual;
@@ -830,6 +913,11 @@ TensorRef where_tangent_other(const TensorRef& condition, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&condition, &input, &other}, 1);
+  return in.wrap(ops::where(in[0], in[1], in[2]));
+}
+
 void where_set_tangent(const TensorRef& out, const TensorRef& condition, const TensorRef& input,
     const TensorRef& other) {
   TensorRef sum;
@@ -845,6 +933,8 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
   return kernels::elementwise(kWhereSpec, loops[kWhere], {&condition, &input, &other});
 }
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other))
+    return where_batched(condition, input, other);
   TensorRef out = wiring::wrap(where(condition->storage(), input->storage(), other->storage()));
   if (wiring::records(input, other)) {
     auto node = make_node<WhereBackward>();
@@ -860,6 +950,8 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
   return out;
 }
 TensorRef where_out(const TensorRef& condition, const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other, out_))
+    return batch::assign_out(WhereBackward::schema_v1, out_, where(condition, input, other));
   wiring::check_out(WhereBackward::schema_v1, out_, {&condition, &input, &other});
   const Storage* const operands[] = {&condition->storage(), &input->storage(), &other->storage()};
   if (kernels::broadcast_shapes(WhereBackward::schema_v1.name, operands) == out_->sizes()) {

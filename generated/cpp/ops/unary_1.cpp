@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -146,6 +147,17 @@ TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
 
+TensorRef abs_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::abs(in[0]));
+}
+
+TensorRef abs__batched(const TensorRef& input) {
+  const batch::InPlace in(AbsBackward::schema_v1, {&input});
+  ops::abs_(in[0]);
+  return input;
+}
+
 void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -156,6 +168,8 @@ void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage abs(const Storage& input) { return kernels::elementwise(kAbsSpec, loops[kAbs], {&input}); }
 TensorRef abs(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs_batched(input);
   TensorRef out = wiring::wrap(abs(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AbsBackward>();
@@ -170,6 +184,8 @@ TensorRef abs(const TensorRef& input) {
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return abs__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
   TensorRef dual;
@@ -189,6 +205,8 @@ TensorRef abs_(const TensorRef& input) {
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AbsBackward::schema_v1, out_, abs(input));
   wiring::check_out(AbsBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AbsBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -236,6 +254,17 @@ TensorRef acos_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), t);
 }
 
+TensorRef acos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acos(in[0]));
+}
+
+TensorRef acos__batched(const TensorRef& input) {
+  const batch::InPlace in(AcosBackward::schema_v1, {&input});
+  ops::acos_(in[0]);
+  return input;
+}
+
 void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -246,6 +275,8 @@ void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acos(const Storage& input) { return kernels::elementwise(kAcosSpec, loops[kAcos], {&input}); }
 TensorRef acos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos_batched(input);
   TensorRef out = wiring::wrap(acos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcosBackward>();
@@ -260,6 +291,8 @@ TensorRef acos(const TensorRef& input) {
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
   TensorRef dual;
@@ -279,6 +312,8 @@ TensorRef acos_(const TensorRef& input) {
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcosBackward::schema_v1, out_, acos(input));
   wiring::check_out(AcosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -326,6 +361,17 @@ TensorRef acosh_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))), t);
 }
 
+TensorRef acosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::acosh(in[0]));
+}
+
+TensorRef acosh__batched(const TensorRef& input) {
+  const batch::InPlace in(AcoshBackward::schema_v1, {&input});
+  ops::acosh_(in[0]);
+  return input;
+}
+
 void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -336,6 +382,8 @@ void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage acosh(const Storage& input) { return kernels::elementwise(kAcoshSpec, loops[kAcosh], {&input}); }
 TensorRef acosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh_batched(input);
   TensorRef out = wiring::wrap(acosh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AcoshBackward>();
@@ -350,6 +398,8 @@ TensorRef acosh(const TensorRef& input) {
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return acosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
   TensorRef dual;
@@ -369,6 +419,8 @@ TensorRef acosh_(const TensorRef& input) {
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AcoshBackward::schema_v1, out_, acosh(input));
   wiring::check_out(AcoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AcoshBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -416,6 +468,17 @@ TensorRef asin_tangent_input(const TensorRef& input, const TensorRef& t) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef asin_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asin(in[0]));
+}
+
+TensorRef asin__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinBackward::schema_v1, {&input});
+  ops::asin_(in[0]);
+  return input;
+}
+
 void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -426,6 +489,8 @@ void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asin(const Storage& input) { return kernels::elementwise(kAsinSpec, loops[kAsin], {&input}); }
 TensorRef asin(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin_batched(input);
   TensorRef out = wiring::wrap(asin(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinBackward>();
@@ -440,6 +505,8 @@ TensorRef asin(const TensorRef& input) {
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -459,6 +526,8 @@ TensorRef asin_(const TensorRef& input) {
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinBackward::schema_v1, out_, asin(input));
   wiring::check_out(AsinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -504,6 +573,17 @@ TensorRef asinh_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1))), t);
 }
 
+TensorRef asinh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::asinh(in[0]));
+}
+
+TensorRef asinh__batched(const TensorRef& input) {
+  const batch::InPlace in(AsinhBackward::schema_v1, {&input});
+  ops::asinh_(in[0]);
+  return input;
+}
+
 void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -514,6 +594,8 @@ void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage asinh(const Storage& input) { return kernels::elementwise(kAsinhSpec, loops[kAsinh], {&input}); }
 TensorRef asinh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh_batched(input);
   TensorRef out = wiring::wrap(asinh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AsinhBackward>();
@@ -528,6 +610,8 @@ TensorRef asinh(const TensorRef& input) {
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return asinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -547,6 +631,8 @@ TensorRef asinh_(const TensorRef& input) {
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AsinhBackward::schema_v1, out_, asinh(input));
   wiring::check_out(AsinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AsinhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -594,6 +680,17 @@ TensorRef atan_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input), Scalar(1))), t);
 }
 
+TensorRef atan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atan(in[0]));
+}
+
+TensorRef atan__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanBackward::schema_v1, {&input});
+  ops::atan_(in[0]);
+  return input;
+}
+
 void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -604,6 +701,8 @@ void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atan(const Storage& input) { return kernels::elementwise(kAtanSpec, loops[kAtan], {&input}); }
 TensorRef atan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan_batched(input);
   TensorRef out = wiring::wrap(atan(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanBackward>();
@@ -618,6 +717,8 @@ TensorRef atan(const TensorRef& input) {
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
   TensorRef dual;
@@ -637,6 +738,8 @@ TensorRef atan_(const TensorRef& input) {
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanBackward::schema_v1, out_, atan(input));
   wiring::check_out(AtanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -685,6 +788,17 @@ TensorRef atanh_tangent_input(const TensorRef& input, const TensorRef& t) {
       input, Scalar(1)), add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
 }
 
+TensorRef atanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::atanh(in[0]));
+}
+
+TensorRef atanh__batched(const TensorRef& input) {
+  const batch::InPlace in(AtanhBackward::schema_v1, {&input});
+  ops::atanh_(in[0]);
+  return input;
+}
+
 void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -695,6 +809,8 @@ void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage atanh(const Storage& input) { return kernels::elementwise(kAtanhSpec, loops[kAtanh], {&input}); }
 TensorRef atanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh_batched(input);
   TensorRef out = wiring::wrap(atanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<AtanhBackward>();
@@ -709,6 +825,8 @@ TensorRef atanh(const TensorRef& input) {
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return atanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -728,6 +846,8 @@ TensorRef atanh_(const TensorRef& input) {
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(AtanhBackward::schema_v1, out_, atanh(input));
   wiring::check_out(AtanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(AtanhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -764,6 +884,17 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kCeilSpec{&CeilBackward::schema_v1, 1};
 
+TensorRef ceil_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ceil(in[0]));
+}
+
+TensorRef ceil__batched(const TensorRef& input) {
+  const batch::InPlace in(CeilBackward::schema_v1, {&input});
+  ops::ceil_(in[0]);
+  return input;
+}
+
 void ceil_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -772,6 +903,8 @@ void ceil_set_tangent(const TensorRef& out) {
 
 Storage ceil(const Storage& input) { return kernels::elementwise(kCeilSpec, loops[kCeil], {&input}); }
 TensorRef ceil(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil_batched(input);
   TensorRef out = wiring::wrap(ceil(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CeilBackward>();
@@ -785,6 +918,8 @@ TensorRef ceil(const TensorRef& input) {
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ceil__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
   TensorRef dual;
@@ -803,6 +938,8 @@ TensorRef ceil_(const TensorRef& input) {
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CeilBackward::schema_v1, out_, ceil(input));
   wiring::check_out(CeilBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CeilBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -843,6 +980,11 @@ TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorR
       number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
 }
 
+TensorRef celu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::celu(in[0], alpha));
+}
+
 void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -856,6 +998,8 @@ Storage celu(const Storage& input, double alpha) {
   return kernels::elementwise(kCeluSpec, loops[kCelu], {&input}, {alpha});
 }
 TensorRef celu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return celu_batched(input, alpha);
   TensorRef out = wiring::wrap(celu(input->storage(), alpha));
   if (wiring::records(input)) {
     auto node = make_node<CeluBackward>();
@@ -899,6 +1043,11 @@ constexpr ElementwiseSpec kConjSpec{&ConjBackward::schema_v1, 1};
 template <class V>
 V conj_vjp_input(const V& g) { return conj(g); }
 
+TensorRef conj_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::conj(in[0]));
+}
+
 void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(conj(wiring::tangent(input)), out));
 }
@@ -906,6 +1055,8 @@ void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage conj(const Storage& input) { return kernels::elementwise(kConjSpec, loops[kConj], {&input}); }
 TensorRef conj(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return conj_batched(input);
   TensorRef out = wiring::wrap(conj(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ConjBackward>();
@@ -948,6 +1099,17 @@ TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef cos_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(sin(input)), t); }
 
+TensorRef cos_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cos(in[0]));
+}
+
+TensorRef cos__batched(const TensorRef& input) {
+  const batch::InPlace in(CosBackward::schema_v1, {&input});
+  ops::cos_(in[0]);
+  return input;
+}
+
 void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -958,6 +1120,8 @@ void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cos(const Storage& input) { return kernels::elementwise(kCosSpec, loops[kCos], {&input}); }
 TensorRef cos(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos_batched(input);
   TensorRef out = wiring::wrap(cos(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CosBackward>();
@@ -972,6 +1136,8 @@ TensorRef cos(const TensorRef& input) {
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
   TensorRef dual;
@@ -991,6 +1157,8 @@ TensorRef cos_(const TensorRef& input) {
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CosBackward::schema_v1, out_, cos(input));
   wiring::check_out(CosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CosBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1032,6 +1200,17 @@ TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return st
 
 TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
 
+TensorRef cosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cosh(in[0]));
+}
+
+TensorRef cosh__batched(const TensorRef& input) {
+  const batch::InPlace in(CoshBackward::schema_v1, {&input});
+  ops::cosh_(in[0]);
+  return input;
+}
+
 void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1042,6 +1221,8 @@ void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
 TensorRef cosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh_batched(input);
   TensorRef out = wiring::wrap(cosh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<CoshBackward>();
@@ -1056,6 +1237,8 @@ TensorRef cosh(const TensorRef& input) {
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1075,6 +1258,8 @@ TensorRef cosh_(const TensorRef& input) {
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
   wiring::check_out(CoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(CoshBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1116,6 +1301,17 @@ TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(S
 
 TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
 
+TensorRef deg2rad_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::deg2rad(in[0]));
+}
+
+TensorRef deg2rad__batched(const TensorRef& input) {
+  const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
+  ops::deg2rad_(in[0]);
+  return input;
+}
+
 void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1126,6 +1322,8 @@ void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
 TensorRef deg2rad(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad_batched(input);
   TensorRef out = wiring::wrap(deg2rad(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Deg2radBackward>();
@@ -1139,6 +1337,8 @@ TensorRef deg2rad(const TensorRef& input) {
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1157,6 +1357,8 @@ TensorRef deg2rad_(const TensorRef& input) {
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
   wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1202,6 +1404,17 @@ TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(polygamma(std::int64_t(1), input), t);
 }
 
+TensorRef digamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::digamma(in[0]));
+}
+
+TensorRef digamma__batched(const TensorRef& input) {
+  const batch::InPlace in(DigammaBackward::schema_v1, {&input});
+  ops::digamma_(in[0]);
+  return input;
+}
+
 void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1212,6 +1425,8 @@ void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
 TensorRef digamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma_batched(input);
   TensorRef out = wiring::wrap(digamma(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<DigammaBackward>();
@@ -1226,6 +1441,8 @@ TensorRef digamma(const TensorRef& input) {
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1245,6 +1462,8 @@ TensorRef digamma_(const TensorRef& input) {
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
   wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1292,6 +1511,11 @@ TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRe
       number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
 }
 
+TensorRef elu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::elu(in[0], alpha));
+}
+
 void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1305,6 +1529,8 @@ Storage elu(const Storage& input, double alpha) {
   return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
 }
 TensorRef elu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu_batched(input, alpha);
   TensorRef out = wiring::wrap(elu(input->storage(), alpha));
   if (wiring::records(input)) {
     auto node = make_node<EluBackward>();
@@ -1354,6 +1580,11 @@ TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
 }
 
+TensorRef entr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::entr(in[0]));
+}
+
 void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1364,6 +1595,8 @@ void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
 TensorRef entr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return entr_batched(input);
   TensorRef out = wiring::wrap(entr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<EntrBackward>();
@@ -1412,6 +1645,17 @@ TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
 }
 
+TensorRef erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erf(in[0]));
+}
+
+TensorRef erf__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfBackward::schema_v1, {&input});
+  ops::erf_(in[0]);
+  return input;
+}
+
 void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1422,6 +1666,8 @@ void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
 TensorRef erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf_batched(input);
   TensorRef out = wiring::wrap(erf(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfBackward>();
@@ -1436,6 +1682,8 @@ TensorRef erf(const TensorRef& input) {
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1455,6 +1703,8 @@ TensorRef erf_(const TensorRef& input) {
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
   wiring::check_out(ErfBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1500,6 +1750,17 @@ TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
 }
 
+TensorRef erfc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfc(in[0]));
+}
+
+TensorRef erfc__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfcBackward::schema_v1, {&input});
+  ops::erfc_(in[0]);
+  return input;
+}
+
 void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1510,6 +1771,8 @@ void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
 TensorRef erfc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc_batched(input);
   TensorRef out = wiring::wrap(erfc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfcBackward>();
@@ -1524,6 +1787,8 @@ TensorRef erfc(const TensorRef& input) {
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1543,6 +1808,8 @@ TensorRef erfc_(const TensorRef& input) {
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
   wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfcBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1588,6 +1855,17 @@ TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
 }
 
+TensorRef erfinv_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfinv(in[0]));
+}
+
+TensorRef erfinv__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
+  ops::erfinv_(in[0]);
+  return input;
+}
+
 void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1598,6 +1876,8 @@ void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
 TensorRef erfinv(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv_batched(input);
   TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ErfinvBackward>();
@@ -1612,6 +1892,8 @@ TensorRef erfinv(const TensorRef& input) {
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1631,6 +1913,8 @@ TensorRef erfinv_(const TensorRef& input) {
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
   wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1672,6 +1956,17 @@ TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return stron
 
 TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
 
+TensorRef exp_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp(in[0]));
+}
+
+TensorRef exp__batched(const TensorRef& input) {
+  const batch::InPlace in(ExpBackward::schema_v1, {&input});
+  ops::exp_(in[0]);
+  return input;
+}
+
 void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1682,6 +1977,8 @@ void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
 TensorRef exp(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp_batched(input);
   TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ExpBackward>();
@@ -1696,6 +1993,8 @@ TensorRef exp(const TensorRef& input) {
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1715,6 +2014,8 @@ TensorRef exp_(const TensorRef& input) {
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
   wiring::check_out(ExpBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ExpBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1760,6 +2061,17 @@ TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
 }
 
+TensorRef exp2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp2(in[0]));
+}
+
+TensorRef exp2__batched(const TensorRef& input) {
+  const batch::InPlace in(Exp2Backward::schema_v1, {&input});
+  ops::exp2_(in[0]);
+  return input;
+}
+
 void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1770,6 +2082,8 @@ void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
 TensorRef exp2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2_batched(input);
   TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Exp2Backward>();
@@ -1784,6 +2098,8 @@ TensorRef exp2(const TensorRef& input) {
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -1803,6 +2119,8 @@ TensorRef exp2_(const TensorRef& input) {
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
   wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Exp2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -1848,6 +2166,17 @@ TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
 }
 
+TensorRef expm1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::expm1(in[0]));
+}
+
+TensorRef expm1__batched(const TensorRef& input) {
+  const batch::InPlace in(Expm1Backward::schema_v1, {&input});
+  ops::expm1_(in[0]);
+  return input;
+}
+
 void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1858,6 +2187,8 @@ void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
 TensorRef expm1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1_batched(input);
   TensorRef out = wiring::wrap(expm1(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Expm1Backward>();
@@ -1872,6 +2203,8 @@ TensorRef expm1(const TensorRef& input) {
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return expm1__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
   TensorRef dual;
@@ -1891,6 +2224,8 @@ TensorRef expm1_(const TensorRef& input) {
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
   wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Expm1Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -1927,6 +2262,17 @@ GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
 
+TensorRef floor_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::floor(in[0]));
+}
+
+TensorRef floor__batched(const TensorRef& input) {
+  const batch::InPlace in(FloorBackward::schema_v1, {&input});
+  ops::floor_(in[0]);
+  return input;
+}
+
 void floor_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1935,6 +2281,8 @@ void floor_set_tangent(const TensorRef& out) {
 
 Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
 TensorRef floor(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor_batched(input);
   TensorRef out = wiring::wrap(floor(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<FloorBackward>();
@@ -1948,6 +2296,8 @@ TensorRef floor(const TensorRef& input) {
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return floor__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1966,6 +2316,8 @@ TensorRef floor_(const TensorRef& input) {
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
   wiring::check_out(FloorBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(FloorBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1995,6 +2347,17 @@ GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
 namespace {
 constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
 
+TensorRef frac_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::frac(in[0]));
+}
+
+TensorRef frac__batched(const TensorRef& input) {
+  const batch::InPlace in(FracBackward::schema_v1, {&input});
+  ops::frac_(in[0]);
+  return input;
+}
+
 void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
@@ -2004,6 +2367,8 @@ void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
 TensorRef frac(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac_batched(input);
   TensorRef out = wiring::wrap(frac(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<FracBackward>();
@@ -2017,6 +2382,8 @@ TensorRef frac(const TensorRef& input) {
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return frac__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2035,6 +2402,8 @@ TensorRef frac_(const TensorRef& input) {
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
   wiring::check_out(FracBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(FracBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2081,6 +2450,11 @@ TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
       exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
 }
 
+TensorRef gelu_erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_erf(in[0]));
+}
+
 void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2094,6 +2468,8 @@ Storage gelu_erf(const Storage& input) {
   return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
 }
 TensorRef gelu_erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_erf_batched(input);
   TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GeluErfBackward>();
@@ -2156,6 +2532,11 @@ TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input)), Scalar(1))), input), Scalar(1)), t);
 }
 
+TensorRef gelu_tanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::gelu_tanh(in[0]));
+}
+
 void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2169,6 +2550,8 @@ Storage gelu_tanh(const Storage& input) {
   return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
 }
 TensorRef gelu_tanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return gelu_tanh_batched(input);
   TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<GeluTanhBackward>();
@@ -2221,6 +2604,11 @@ TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const T
       number<TensorRef>(Scalar(std::int64_t(1)))), t);
 }
 
+TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardshrink(in[0], lambd));
+}
+
 void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2233,6 +2621,8 @@ Storage hardshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
 }
 TensorRef hardshrink(const TensorRef& input, double lambd) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
   if (wiring::records(input)) {
     auto node = make_node<HardshrinkBackward>();
@@ -2286,6 +2676,11 @@ TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) 
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
 }
 
+TensorRef hardsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardsigmoid(in[0]));
+}
+
 void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2299,6 +2694,8 @@ Storage hardsigmoid(const Storage& input) {
   return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
 }
 TensorRef hardsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardsigmoid_batched(input);
   TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<HardsigmoidBackward>();
@@ -2359,6 +2756,11 @@ TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
 }
 
+TensorRef hardswish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardswish(in[0]));
+}
+
 void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2372,6 +2774,8 @@ Storage hardswish(const Storage& input) {
   return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
 }
 TensorRef hardswish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardswish_batched(input);
   TensorRef out = wiring::wrap(hardswish(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<HardswishBackward>();
@@ -2424,6 +2828,11 @@ TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double 
       number<TensorRef>(Scalar(std::int64_t(1))))), t);
 }
 
+TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardtanh(in[0], min_val, max_val));
+}
+
 void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2437,6 +2846,8 @@ Storage hardtanh(const Storage& input, double min_val, double max_val) {
   return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
 }
 TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return hardtanh_batched(input, min_val, max_val);
   TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
   if (wiring::records(input)) {
     auto node = make_node<HardtanhBackward>();
@@ -2483,6 +2894,17 @@ TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return stro
 
 TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
 
+TensorRef i0_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0(in[0]));
+}
+
+TensorRef i0__batched(const TensorRef& input) {
+  const batch::InPlace in(I0Backward::schema_v1, {&input});
+  ops::i0_(in[0]);
+  return input;
+}
+
 void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2493,6 +2915,8 @@ void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
 TensorRef i0(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0_batched(input);
   TensorRef out = wiring::wrap(i0(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<I0Backward>();
@@ -2507,6 +2931,8 @@ TensorRef i0(const TensorRef& input) {
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
   TensorRef dual;
@@ -2526,6 +2952,8 @@ TensorRef i0_(const TensorRef& input) {
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
   wiring::check_out(I0Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -2571,6 +2999,11 @@ TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
 }
 
+TensorRef i0e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i0e(in[0]));
+}
+
 void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2581,6 +3014,8 @@ void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
 TensorRef i0e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i0e_batched(input);
   TensorRef out = wiring::wrap(i0e(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<I0eBackward>();
@@ -2635,6 +3070,11 @@ TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
 }
 
+TensorRef i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1(in[0]));
+}
+
 void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2645,6 +3085,8 @@ void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
 TensorRef i1(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1_batched(input);
   TensorRef out = wiring::wrap(i1(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<I1Backward>();
@@ -2697,6 +3139,11 @@ TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
       Scalar(1))), Scalar(1))), t);
 }
 
+TensorRef i1e_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::i1e(in[0]));
+}
+
 void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2707,6 +3154,8 @@ void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
 TensorRef i1e(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return i1e_batched(input);
   TensorRef out = wiring::wrap(i1e(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<I1eBackward>();
@@ -2757,6 +3206,11 @@ TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
 }
 
+TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::leaky_relu(in[0], negative_slope));
+}
+
 void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2770,6 +3224,8 @@ Storage leaky_relu(const Storage& input, double negative_slope) {
   return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
 }
 TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return leaky_relu_batched(input, negative_slope);
   TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
   if (wiring::records(input)) {
     auto node = make_node<LeakyReluBackward>();
@@ -2815,6 +3271,17 @@ TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return 
 
 TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
 
+TensorRef lgamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::lgamma(in[0]));
+}
+
+TensorRef lgamma__batched(const TensorRef& input) {
+  const batch::InPlace in(LgammaBackward::schema_v1, {&input});
+  ops::lgamma_(in[0]);
+  return input;
+}
+
 void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2825,6 +3292,8 @@ void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
 TensorRef lgamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma_batched(input);
   TensorRef out = wiring::wrap(lgamma(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LgammaBackward>();
@@ -2839,6 +3308,8 @@ TensorRef lgamma(const TensorRef& input) {
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return lgamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2858,6 +3329,8 @@ TensorRef lgamma_(const TensorRef& input) {
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
   wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "transforms/rules.h"
 
 namespace tp {
 
@@ -144,6 +145,17 @@ TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
 }
 
+TensorRef log_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log(in[0]));
+}
+
+TensorRef log__batched(const TensorRef& input) {
+  const batch::InPlace in(LogBackward::schema_v1, {&input});
+  ops::log_(in[0]);
+  return input;
+}
+
 void log_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -154,6 +166,8 @@ void log_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
 TensorRef log(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_batched(input);
   TensorRef out = wiring::wrap(log(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogBackward>();
@@ -168,6 +182,8 @@ TensorRef log(const TensorRef& input) {
   return out;
 }
 TensorRef log_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
   TensorRef dual;
@@ -187,6 +203,8 @@ TensorRef log_(const TensorRef& input) {
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogBackward::schema_v1, out_, log(input));
   wiring::check_out(LogBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -232,6 +250,17 @@ TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
 }
 
+TensorRef log10_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log10(in[0]));
+}
+
+TensorRef log10__batched(const TensorRef& input) {
+  const batch::InPlace in(Log10Backward::schema_v1, {&input});
+  ops::log10_(in[0]);
+  return input;
+}
+
 void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -242,6 +271,8 @@ void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
 TensorRef log10(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10_batched(input);
   TensorRef out = wiring::wrap(log10(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log10Backward>();
@@ -256,6 +287,8 @@ TensorRef log10(const TensorRef& input) {
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log10__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
   TensorRef dual;
@@ -275,6 +308,8 @@ TensorRef log10_(const TensorRef& input) {
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
   wiring::check_out(Log10Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log10Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -322,6 +357,17 @@ TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
       input, Scalar(1))), t);
 }
 
+TensorRef log1p_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log1p(in[0]));
+}
+
+TensorRef log1p__batched(const TensorRef& input) {
+  const batch::InPlace in(Log1pBackward::schema_v1, {&input});
+  ops::log1p_(in[0]);
+  return input;
+}
+
 void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -332,6 +378,8 @@ void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
 TensorRef log1p(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p_batched(input);
   TensorRef out = wiring::wrap(log1p(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log1pBackward>();
@@ -346,6 +394,8 @@ TensorRef log1p(const TensorRef& input) {
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log1p__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
   TensorRef dual;
@@ -365,6 +415,8 @@ TensorRef log1p_(const TensorRef& input) {
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
   wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log1pBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -410,6 +462,17 @@ TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
 }
 
+TensorRef log2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log2(in[0]));
+}
+
+TensorRef log2__batched(const TensorRef& input) {
+  const batch::InPlace in(Log2Backward::schema_v1, {&input});
+  ops::log2_(in[0]);
+  return input;
+}
+
 void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -420,6 +483,8 @@ void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
 TensorRef log2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2_batched(input);
   TensorRef out = wiring::wrap(log2(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Log2Backward>();
@@ -434,6 +499,8 @@ TensorRef log2(const TensorRef& input) {
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
   TensorRef dual;
@@ -453,6 +520,8 @@ TensorRef log2_(const TensorRef& input) {
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
   wiring::check_out(Log2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Log2Backward::schema_v1.name, operands) == out_->sizes()) {
@@ -500,6 +569,11 @@ TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
 }
 
+TensorRef log_ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::log_ndtr(in[0]));
+}
+
 void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -510,6 +584,8 @@ void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
 TensorRef log_ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return log_ndtr_batched(input);
   TensorRef out = wiring::wrap(log_ndtr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogNdtrBackward>();
@@ -578,6 +654,11 @@ TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps,
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
 }
 
+TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logit(in[0], eps));
+}
+
 void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -591,6 +672,8 @@ Storage logit(const Storage& input, std::optional<double> eps) {
       !eps.has_value()});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logit_batched(input, eps);
   TensorRef out = wiring::wrap(logit(input->storage(), eps));
   if (wiring::records(input)) {
     auto node = make_node<LogitBackward>();
@@ -606,6 +689,8 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   return out;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -652,6 +737,11 @@ TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(sigmoid(neg(input)), t);
 }
 
+TensorRef logsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::logsigmoid(in[0]));
+}
+
 void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -665,6 +755,8 @@ Storage logsigmoid(const Storage& input) {
   return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
 }
 TensorRef logsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return logsigmoid_batched(input);
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<LogsigmoidBackward>();
@@ -717,6 +809,11 @@ TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
 }
 
+TensorRef mish_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::mish(in[0]));
+}
+
 void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -730,6 +827,8 @@ Storage mish(const Storage& input) {
   return kernels::elementwise(kMishSpec, loops[kMish], {&input});
 }
 TensorRef mish(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return mish_batched(input);
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<MishBackward>();
@@ -780,6 +879,11 @@ TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
       square(input)))), t);
 }
 
+TensorRef ndtr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::ndtr(in[0]));
+}
+
 void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -790,6 +894,8 @@ void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
 TensorRef ndtr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ndtr_batched(input);
   TensorRef out = wiring::wrap(ndtr(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<NdtrBackward>();
@@ -834,6 +940,17 @@ TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scala
 
 TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
 
+TensorRef neg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::neg(in[0]));
+}
+
+TensorRef neg__batched(const TensorRef& input) {
+  const batch::InPlace in(NegBackward::schema_v1, {&input});
+  ops::neg_(in[0]);
+  return input;
+}
+
 void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -844,6 +961,8 @@ void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
 TensorRef neg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg_batched(input);
   TensorRef out = wiring::wrap(neg(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<NegBackward>();
@@ -857,6 +976,8 @@ TensorRef neg(const TensorRef& input) {
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return neg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef dual;
@@ -875,6 +996,8 @@ TensorRef neg_(const TensorRef& input) {
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
   wiring::check_out(NegBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(NegBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -919,6 +1042,11 @@ TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order,
   return strong_mul(polygamma(order + std::int64_t(1), input), t);
 }
 
+TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::polygamma_of(in[0], order));
+}
+
 void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -931,6 +1059,8 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
   return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
 }
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return polygamma_of_batched(input, order);
   TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
   if (wiring::records(input)) {
     auto node = make_node<PolygammaOfBackward>();
@@ -976,6 +1106,17 @@ TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(S
 
 TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
 
+TensorRef rad2deg_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rad2deg(in[0]));
+}
+
+TensorRef rad2deg__batched(const TensorRef& input) {
+  const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
+  ops::rad2deg_(in[0]);
+  return input;
+}
+
 void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -986,6 +1127,8 @@ void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
 TensorRef rad2deg(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg_batched(input);
   TensorRef out = wiring::wrap(rad2deg(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Rad2degBackward>();
@@ -999,6 +1142,8 @@ TensorRef rad2deg(const TensorRef& input) {
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rad2deg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1017,6 +1162,8 @@ TensorRef rad2deg_(const TensorRef& input) {
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
   wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(Rad2degBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1060,6 +1207,17 @@ TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
 
 TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
 
+TensorRef reciprocal_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::reciprocal(in[0]));
+}
+
+TensorRef reciprocal__batched(const TensorRef& input) {
+  const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
+  ops::reciprocal_(in[0]);
+  return input;
+}
+
 void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1070,6 +1228,8 @@ void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
 TensorRef reciprocal(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal_batched(input);
   TensorRef out = wiring::wrap(reciprocal(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ReciprocalBackward>();
@@ -1084,6 +1244,8 @@ TensorRef reciprocal(const TensorRef& input) {
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return reciprocal__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1103,6 +1265,8 @@ TensorRef reciprocal_(const TensorRef& input) {
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
   wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(ReciprocalBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1150,6 +1314,17 @@ TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef relu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu(in[0]));
+}
+
+TensorRef relu__batched(const TensorRef& input) {
+  const batch::InPlace in(ReluBackward::schema_v1, {&input});
+  ops::relu_(in[0]);
+  return input;
+}
+
 void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1160,6 +1335,8 @@ void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
 TensorRef relu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu_batched(input);
   TensorRef out = wiring::wrap(relu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<ReluBackward>();
@@ -1174,6 +1351,8 @@ TensorRef relu(const TensorRef& input) {
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1231,6 +1410,11 @@ TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
 }
 
+TensorRef relu6_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::relu6(in[0]));
+}
+
 void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1241,6 +1425,8 @@ void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
 TensorRef relu6(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return relu6_batched(input);
   TensorRef out = wiring::wrap(relu6(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<Relu6Backward>();
@@ -1280,6 +1466,17 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
 
+TensorRef round_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round(in[0]));
+}
+
+TensorRef round__batched(const TensorRef& input) {
+  const batch::InPlace in(RoundBackward::schema_v1, {&input});
+  ops::round_(in[0]);
+  return input;
+}
+
 void round_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1288,6 +1485,8 @@ void round_set_tangent(const TensorRef& out) {
 
 Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
 TensorRef round(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round_batched(input);
   TensorRef out = wiring::wrap(round(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<RoundBackward>();
@@ -1301,6 +1500,8 @@ TensorRef round(const TensorRef& input) {
   return out;
 }
 TensorRef round_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1319,6 +1520,8 @@ TensorRef round_(const TensorRef& input) {
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
   wiring::check_out(RoundBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(RoundBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1358,6 +1561,17 @@ TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
 }
 
+TensorRef rsqrt_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::rsqrt(in[0]));
+}
+
+TensorRef rsqrt__batched(const TensorRef& input) {
+  const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
+  ops::rsqrt_(in[0]);
+  return input;
+}
+
 void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1368,6 +1582,8 @@ void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
 TensorRef rsqrt(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt_batched(input);
   TensorRef out = wiring::wrap(rsqrt(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<RsqrtBackward>();
@@ -1382,6 +1598,8 @@ TensorRef rsqrt(const TensorRef& input) {
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return rsqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1401,6 +1619,8 @@ TensorRef rsqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
   wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(RsqrtBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1450,6 +1670,11 @@ TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
       t);
 }
 
+TensorRef selu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::selu(in[0]));
+}
+
 void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1463,6 +1688,8 @@ Storage selu(const Storage& input) {
   return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
 }
 TensorRef selu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return selu_batched(input);
   TensorRef out = wiring::wrap(selu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SeluBackward>();
@@ -1507,6 +1734,17 @@ V sgn_vjp_input(const V& g, const V& input, const V& out) {
   return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
 }
 
+TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
+}
+
 void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1521,6 +1759,8 @@ void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
 TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn_batched(input);
   TensorRef out = wiring::wrap(sgn(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SgnBackward>();
@@ -1536,6 +1776,8 @@ TensorRef sgn(const TensorRef& input) {
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1556,6 +1798,8 @@ TensorRef sgn_(const TensorRef& input) {
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
   wiring::check_out(SgnBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1600,6 +1844,17 @@ TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
 }
 
+TensorRef sigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sigmoid(in[0]));
+}
+
+TensorRef sigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
+  ops::sigmoid_(in[0]);
+  return input;
+}
+
 void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1610,6 +1865,8 @@ void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
 TensorRef sigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid_batched(input);
   TensorRef out = wiring::wrap(sigmoid(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SigmoidBackward>();
@@ -1624,6 +1881,8 @@ TensorRef sigmoid(const TensorRef& input) {
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1643,6 +1902,8 @@ TensorRef sigmoid_(const TensorRef& input) {
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
   wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1679,6 +1940,17 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 namespace {
 constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
 
+TensorRef sign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sign(in[0]));
+}
+
+TensorRef sign__batched(const TensorRef& input) {
+  const batch::InPlace in(SignBackward::schema_v1, {&input});
+  ops::sign_(in[0]);
+  return input;
+}
+
 void sign_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1687,6 +1959,8 @@ void sign_set_tangent(const TensorRef& out) {
 
 Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
 TensorRef sign(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign_batched(input);
   TensorRef out = wiring::wrap(sign(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SignBackward>();
@@ -1700,6 +1974,8 @@ TensorRef sign(const TensorRef& input) {
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sign__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1718,6 +1994,8 @@ TensorRef sign_(const TensorRef& input) {
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
   wiring::check_out(SignBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1758,6 +2036,11 @@ TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
       sigmoid(input), Scalar(1))), input), Scalar(1)), t);
 }
 
+TensorRef silu_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::silu(in[0]));
+}
+
 void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1771,6 +2054,8 @@ Storage silu(const Storage& input) {
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return silu_batched(input);
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SiluBackward>();
@@ -1815,6 +2100,17 @@ TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return str
 
 TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
 
+TensorRef sin_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sin(in[0]));
+}
+
+TensorRef sin__batched(const TensorRef& input) {
+  const batch::InPlace in(SinBackward::schema_v1, {&input});
+  ops::sin_(in[0]);
+  return input;
+}
+
 void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1825,6 +2121,8 @@ void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
 TensorRef sin(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sin_batched(input);
   TensorRef out = wiring::wrap(sin(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SinBackward>();
@@ -1839,6 +2137,8 @@ TensorRef sin(const TensorRef& input) {
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1858,6 +2158,8 @@ TensorRef sin_(const TensorRef& input) {
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SinBackward::schema_v1, out_, sin(input));
   wiring::check_out(SinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SinBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -1923,6 +2225,17 @@ TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
       div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
 }
 
+TensorRef sinc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sinc(in[0]));
+}
+
+TensorRef sinc__batched(const TensorRef& input) {
+  const batch::InPlace in(SincBackward::schema_v1, {&input});
+  ops::sinc_(in[0]);
+  return input;
+}
+
 void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -1933,6 +2246,8 @@ void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
 TensorRef sinc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinc_batched(input);
   TensorRef out = wiring::wrap(sinc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SincBackward>();
@@ -1947,6 +2262,8 @@ TensorRef sinc(const TensorRef& input) {
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1966,6 +2283,8 @@ TensorRef sinc_(const TensorRef& input) {
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SincBackward::schema_v1, out_, sinc(input));
   wiring::check_out(SincBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SincBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2007,6 +2326,17 @@ TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return st
 
 TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
 
+TensorRef sinh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sinh(in[0]));
+}
+
+TensorRef sinh__batched(const TensorRef& input) {
+  const batch::InPlace in(SinhBackward::schema_v1, {&input});
+  ops::sinh_(in[0]);
+  return input;
+}
+
 void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2017,6 +2347,8 @@ void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
 TensorRef sinh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinh_batched(input);
   TensorRef out = wiring::wrap(sinh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SinhBackward>();
@@ -2031,6 +2363,8 @@ TensorRef sinh(const TensorRef& input) {
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2050,6 +2384,8 @@ TensorRef sinh_(const TensorRef& input) {
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SinhBackward::schema_v1, out_, sinh(input));
   wiring::check_out(SinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SinhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2097,6 +2433,11 @@ TensorRef softplus_tangent_input(const TensorRef& input, double beta, double thr
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
 }
 
+TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softplus(in[0], beta, threshold));
+}
+
 void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2110,6 +2451,8 @@ Storage softplus(const Storage& input, double beta, double threshold) {
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softplus_batched(input, beta, threshold);
   TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
   if (wiring::records(input)) {
     auto node = make_node<SoftplusBackward>();
@@ -2164,6 +2507,11 @@ TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const T
       number<TensorRef>(Scalar(std::int64_t(0))))), t);
 }
 
+TensorRef softshrink_batched(const TensorRef& input, double lambd) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softshrink(in[0], lambd));
+}
+
 void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2177,6 +2525,8 @@ Storage softshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
 }
 TensorRef softshrink(const TensorRef& input, double lambd) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
   if (wiring::records(input)) {
     auto node = make_node<SoftshrinkBackward>();
@@ -2230,6 +2580,11 @@ TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
       abs(input), Scalar(1)))), Scalar(1)), t);
 }
 
+TensorRef softsign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::softsign(in[0]));
+}
+
 void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2243,6 +2598,8 @@ Storage softsign(const Storage& input) {
   return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
 }
 TensorRef softsign(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return softsign_batched(input);
   TensorRef out = wiring::wrap(softsign(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SoftsignBackward>();
@@ -2291,6 +2648,17 @@ TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
 }
 
+TensorRef sqrt_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sqrt(in[0]));
+}
+
+TensorRef sqrt__batched(const TensorRef& input) {
+  const batch::InPlace in(SqrtBackward::schema_v1, {&input});
+  ops::sqrt_(in[0]);
+  return input;
+}
+
 void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2301,6 +2669,8 @@ void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
 TensorRef sqrt(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sqrt_batched(input);
   TensorRef out = wiring::wrap(sqrt(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SqrtBackward>();
@@ -2315,6 +2685,8 @@ TensorRef sqrt(const TensorRef& input) {
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2334,6 +2706,8 @@ TensorRef sqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SqrtBackward::schema_v1, out_, sqrt(input));
   wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SqrtBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2379,6 +2753,17 @@ TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
 }
 
+TensorRef square_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::square(in[0]));
+}
+
+TensorRef square__batched(const TensorRef& input) {
+  const batch::InPlace in(SquareBackward::schema_v1, {&input});
+  ops::square_(in[0]);
+  return input;
+}
+
 void square_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2389,6 +2774,8 @@ void square_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
 TensorRef square(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return square_batched(input);
   TensorRef out = wiring::wrap(square(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<SquareBackward>();
@@ -2403,6 +2790,8 @@ TensorRef square(const TensorRef& input) {
   return out;
 }
 TensorRef square_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return square__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2422,6 +2811,8 @@ TensorRef square_(const TensorRef& input) {
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
   wiring::check_out(SquareBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2467,6 +2858,17 @@ TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
 }
 
+TensorRef tan_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tan(in[0]));
+}
+
+TensorRef tan__batched(const TensorRef& input) {
+  const batch::InPlace in(TanBackward::schema_v1, {&input});
+  ops::tan_(in[0]);
+  return input;
+}
+
 void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2477,6 +2879,8 @@ void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
 TensorRef tan(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tan_batched(input);
   TensorRef out = wiring::wrap(tan(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanBackward>();
@@ -2491,6 +2895,8 @@ TensorRef tan(const TensorRef& input) {
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2510,6 +2916,8 @@ TensorRef tan_(const TensorRef& input) {
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TanBackward::schema_v1, out_, tan(input));
   wiring::check_out(TanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TanBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2555,6 +2963,17 @@ TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
   return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
 }
 
+TensorRef tanh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tanh(in[0]));
+}
+
+TensorRef tanh__batched(const TensorRef& input) {
+  const batch::InPlace in(TanhBackward::schema_v1, {&input});
+  ops::tanh_(in[0]);
+  return input;
+}
+
 void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2565,6 +2984,8 @@ void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
 TensorRef tanh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanh_batched(input);
   TensorRef out = wiring::wrap(tanh(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanhBackward>();
@@ -2579,6 +3000,8 @@ TensorRef tanh(const TensorRef& input) {
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2598,6 +3021,8 @@ TensorRef tanh_(const TensorRef& input) {
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TanhBackward::schema_v1, out_, tanh(input));
   wiring::check_out(TanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TanhBackward::schema_v1.name, operands) == out_->sizes()) {
@@ -2643,6 +3068,11 @@ TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
   return strong_mul(square(tanh(input)), t);
 }
 
+TensorRef tanhshrink_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::tanhshrink(in[0]));
+}
+
 void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2656,6 +3086,8 @@ Storage tanhshrink(const Storage& input) {
   return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
 }
 TensorRef tanhshrink(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return tanhshrink_batched(input);
   TensorRef out = wiring::wrap(tanhshrink(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TanhshrinkBackward>();
@@ -2706,6 +3138,11 @@ TensorRef threshold_tangent_input(const TensorRef& input, double threshold, cons
       dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
 }
 
+TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::threshold(in[0], threshold, value));
+}
+
 void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -2719,6 +3156,8 @@ Storage threshold(const Storage& input, double threshold, double value) {
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
   if (wiring::records(input)) {
     auto node = make_node<ThresholdBackward>();
@@ -2759,6 +3198,17 @@ GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_
 namespace {
 constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
 
+TensorRef trunc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::trunc(in[0]));
+}
+
+TensorRef trunc__batched(const TensorRef& input) {
+  const batch::InPlace in(TruncBackward::schema_v1, {&input});
+  ops::trunc_(in[0]);
+  return input;
+}
+
 void trunc_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -2767,6 +3217,8 @@ void trunc_set_tangent(const TensorRef& out) {
 
 Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
 TensorRef trunc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return trunc_batched(input);
   TensorRef out = wiring::wrap(trunc(input->storage()));
   if (wiring::records(input)) {
     auto node = make_node<TruncBackward>();
@@ -2780,6 +3232,8 @@ TensorRef trunc(const TensorRef& input) {
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return trunc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef dual;
@@ -2798,6 +3252,8 @@ TensorRef trunc_(const TensorRef& input) {
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(TruncBackward::schema_v1, out_, trunc(input));
   wiring::check_out(TruncBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(TruncBackward::schema_v1.name, operands) == out_->sizes()) {
