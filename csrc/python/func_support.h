@@ -5,7 +5,7 @@
 #include "autograd/engine.h"
 #include "ops/wiring.h"
 #include "python/tree.h"
-#include "transforms/batched.h"
+#include "transforms/basis.h"
 
 namespace tp::python::func {
 

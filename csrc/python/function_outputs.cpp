@@ -4,7 +4,7 @@
 #include "autograd/dual_level.h"
 #include "ops/wiring.h"
 #include "python/tensor_type.h"
-#include "transforms/batched.h"
+#include "transforms/basis.h"
 
 namespace tp::python {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/errors.h"
 #include "ops/formula.h"
 #include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {
@@ -73,19 +74,6 @@ void exit(int level) {
 }
 
 thread_local constinit Levels basis_levels = 0;
-
-std::vector<Level> suspend(int level) {
-  check_open("vmap", level);
-  std::vector<Level> inner(open.begin() + (level - 1), open.end());
-  open.resize(std::size_t(level) - 1);
-  modes::open_transforms = std::uint32_t(open.size());
-  return inner;
-}
-void resume(std::vector<Level> levels) {
-  open.insert(open.end(), levels.begin(), levels.end());
-  modes::open_transforms = std::uint32_t(open.size());
-  if (!open.empty()) modes::word |= modes::kTransform;
-}
 
 int depth() { return int(modes::open_transforms); }
 const Level& level(int number) { return open[std::size_t(number) - 1]; }

@@ -5,7 +5,6 @@
 #include <bit>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "core/tensor_impl.h"
 
@@ -32,25 +31,6 @@ TP_API int depth();
 TP_API const Level& level(int number);
 /// The lengths of the batch dimensions of these levels, outermost first.
 TP_API Dims sizes_of(Levels levels);
-/// Levels over the rows of a basis (jacfwd): nothing but tangents is batched there, so arguments that a transform inside
-/// differentiates need not be expanded to them.
-extern TP_API thread_local constinit Levels basis_levels;
-/// Inside user code that is handed such tangents, those levels are like all others.
-class BasisOff {
- public:
-  BasisOff() : before_(basis_levels) { basis_levels = 0; }
-  ~BasisOff() { basis_levels = before_; }
-  BasisOff(const BasisOff&) = delete;
-
- private:
-  Levels before_;
-};
-
-/// Closes `level` and those inside it for a while: what runs then sees the levels outside alone. Handed to resume, which
-/// opens them again as they were.
-TP_API std::vector<Level> suspend(int level);
-TP_API void resume(std::vector<Level> levels);
-
 /// The levels that are open.
 inline Levels open_levels() { return Levels((std::uint64_t(1) << modes::open_transforms) - 1); }
 
@@ -82,9 +62,6 @@ TP_API TensorRef peel(const TensorRef& t, Levels levels);
 TP_API TensorRef cover(const TensorRef& t, Levels levels);
 /// The physical tensor with a batch dimension for each of `levels`, those it lacks expanded.
 TP_API TensorRef physical_at(const TensorRef& t, Levels levels);
-
-/// Whether a tangent of `t` differs between samples of one of `levels`, where `t` itself does not.
-TP_API bool tangents_vary(const TensorRef& t, Levels levels);
 
 /// Dimension `dim` of `t` becomes the batch dimension of `level`.
 TP_API TensorRef add_dim(const TensorRef& t, std::int64_t dim, int level);

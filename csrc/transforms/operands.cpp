@@ -4,6 +4,7 @@
 #include "core/errors.h"
 #include "ops/formula.h"
 #include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {

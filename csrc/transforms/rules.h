@@ -62,8 +62,7 @@ TensorRef solve(const OpSchema& op, const Call& call, const Loop& loop, const Te
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 TP_API TensorRef transposed(const OpSchema& op, const TensorRef& input);
-TP_API TensorRef strided(const TensorRef& input, const Dims& size, const Dims& stride,
-                         std::optional<std::int64_t> offset);
+TP_API TensorRef strided(const TensorRef& input, const Dims& size, const Dims& stride, std::optional<std::int64_t> offset);
 
 // batch: t
 template <class Call, class Loop>
@@ -85,8 +84,7 @@ TP_API TensorRef taken(const TensorRef& input, std::span<const TensorRef> indice
 TP_API TensorRef put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
                      bool accumulate);
 /// `index` as the index of dimension `dim` alone.
-TP_API std::vector<TensorRef> at_dim(const OpSchema& op, const TensorRef& input, std::int64_t dim,
-                                     const TensorRef& index);
+TP_API std::vector<TensorRef> at_dim(const OpSchema& op, const TensorRef& input, std::int64_t dim, const TensorRef& index);
 TP_API TensorRef scaled(const TensorRef& t, const Scalar& alpha);
 TP_API TensorRef rows_put(const TensorRef& grad, const TensorRef& input, std::int64_t rows,
                           std::optional<std::int64_t> padding);
@@ -291,8 +289,8 @@ std::array<TensorRef, 2> nll_loss(const OpSchema& op, const Call&, const Loop& l
 // batch: attention
 template <class Call, class Loop>
 std::array<TensorRef, 3> attention(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& query,
-                                   const TensorRef& key, const TensorRef& value, const TensorRef& mask, double dropout,
-                                   bool, std::optional<double>, Generator*) {
+                                   const TensorRef& key, const TensorRef& value, const TensorRef& mask,
+                                   double dropout, bool, std::optional<double>, Generator*) {
   if (dropout > 0) return loop();
   const Broadcast in({&query, &key, &value, &mask});
   std::array<TensorRef, 3> r = call(in[0], in[1], in[2], in[3]);
