@@ -5,6 +5,8 @@
 
 #include "core/errors.h"
 #include "ops/formula.h"
+#include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {
@@ -71,6 +73,8 @@ void exit(int level) {
   if (open.empty() && !batched_alive) modes::word &= ~std::uint32_t(modes::kTransform);
 }
 
+thread_local constinit Levels basis_levels = 0;
+
 int depth() { return int(modes::open_transforms); }
 const Level& level(int number) { return open[std::size_t(number) - 1]; }
 
@@ -102,10 +106,39 @@ void replace(const TensorRef& t, TensorRef physical) {
   t->set_batched(std::move(physical), m.levels, m.level_id);
 }
 
+namespace {
+
+/// `t`, whose tangents differ from sample to sample where it does not itself: the same with every dimension in place.
+TensorRef with_tangents_at(const TensorRef& t, Levels levels) {
+  const Levels own = levels_of(t);
+  const TensorRef& p = physical(t);
+  TensorRef whole = physical_at(wrap(wiring::primal(p, 1), own), levels);
+  dual::LevelList of;
+  dual::collect_levels(p, of);
+  for (std::uint32_t level : of)
+    dual::attach_tangent(whole, peel(cover(dual::tangent_of(p, level), own), levels), level);
+  return whole;
+}
+
+}  // namespace
+
+bool tangents_vary(const TensorRef& t, Levels levels) {
+  if (!levels || !t->has_tangent()) return false;
+  const TensorRef& p = physical(t);
+  dual::LevelList of;
+  dual::collect_levels(p, of);
+  for (std::uint32_t level : of) {
+    const TensorRef tangent = dual::tangent_of(p, level);
+    if ((levels_of(tangent) & levels) || tangents_vary(tangent, levels)) return true;
+  }
+  return false;
+}
+
 TensorRef physical_at(const TensorRef& t, Levels levels) {
   const Levels own = levels_of(t);
   const TensorRef& p = physical(t);
   if (own == levels) return p;
+  if (TP_UNLIKELY(tangents_vary(t, levels & ~own))) return with_tangents_at(t, levels);
   Shape ones, full;
   for (int l = 1, k = 0; levels >> (l - 1); ++l) {
     if (!(levels & bit_of(l))) continue;

@@ -4,6 +4,7 @@
 #include "core/errors.h"
 #include "ops/formula.h"
 #include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {
@@ -19,6 +20,7 @@ namespace {
 /// `t` with a dimension for each of `levels` (1 where it has none) and its logical ones brought to `rank`.
 TensorRef aligned(const TensorRef& t, Levels levels, int rank) {
   const Levels own = levels_of(t);
+  if (TP_UNLIKELY(tangents_vary(t, levels & ~own))) return aligned(wrap(physical_at(t, levels), levels), levels, rank);
   if (!own) return t;  // broadcasting aligns at the right
   const TensorRef& p = physical(t);
   const int batch_dims = count(own);
