@@ -118,7 +118,8 @@ class TP_API TensorImpl {
   /// A batched tensor answers for its physical one.
   bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && follows_history()); }
   bool is_leaf() const {
-    return !grad_fn_ && !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
+    return !grad_fn_ &&
+        !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
   }
   void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }

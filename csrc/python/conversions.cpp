@@ -4,6 +4,7 @@
 #include "autograd/engine.h"
 #include "ops/wiring.h"
 #include "python/creation.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 
@@ -122,6 +123,13 @@ constexpr Param kNewParams[] = {{"input", Kind::Tensor},
                                 {"device", Kind::OptDevice, true, true},
                                 {"requires_grad", Kind::Bool, true, true}};
 
+/// Memory for every sample, where the tensor asked is batched.
+Dims for_samples(batch::Levels levels, const Dims& size) {
+  Dims sizes = batch::sizes_of(levels);
+  for (std::int64_t n : size) sizes.push_back(n);
+  return sizes;
+}
+
 template <Storage (*Make)(const Shape&, Dtype)>
 PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
@@ -129,7 +137,8 @@ PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py
     parse(spec, a, self, args, n, kw);
     to_device(spec, a, 3);
     const Dtype d = a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype();
-    return wrap_leaf(wiring::wrap(Make(to_dims(spec, a, 1), d)), a[4]);
+    const batch::Levels levels = batch::levels_of(tensor_of(self));
+    return wrap_leaf(batch::wrap(wiring::wrap(Make(for_samples(levels, to_dims(spec, a, 1)), d)), levels), a[4]);
   });
 }
 PyObject* new_zeros(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
@@ -162,11 +171,12 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
     parse(spec, a, self, args, n, kw);
     to_device(spec, a, 4);
     const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : tensor_of(self)->dtype();
-    Storage s = empty(to_dims(spec, a, 1), d);
+    const batch::Levels levels = batch::levels_of(tensor_of(self));
+    Storage s = empty(for_samples(levels, to_dims(spec, a, 1)), d);
     const Scalar v = to_scalar(spec, a, 2);
     const std::size_t item = item_size(d);
     for (std::int64_t i = 0; i < s.numel(); ++i) write_element(s.raw() + std::size_t(i) * item, d, v);
-    return wrap_leaf(wiring::wrap(std::move(s)), a[5]);
+    return wrap_leaf(batch::wrap(wiring::wrap(std::move(s)), levels), a[5]);
   });
 }
 PyObject* new_tensor(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
