@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "autograd/engine.h"
+#include "ops/generated.h"
 #include "ops/wiring.h"
 #include "python/creation.h"
 #include "transforms/batched.h"
@@ -123,11 +124,11 @@ constexpr Param kNewParams[] = {{"input", Kind::Tensor},
                                 {"device", Kind::OptDevice, true, true},
                                 {"requires_grad", Kind::Bool, true, true}};
 
-/// Memory for every sample, where the tensor asked is batched.
-Dims for_samples(batch::Levels levels, const Dims& size) {
-  Dims sizes = batch::sizes_of(levels);
-  for (std::int64_t n : size) sizes.push_back(n);
-  return sizes;
+/// Of a batched tensor: memory for every sample, since in-place ops may write other values for each.
+PyObject* new_for_samples(PyObject* self, Storage one, PyObject* requires_grad) {
+  const batch::Levels levels = batch::levels_of(tensor_of(self));
+  TensorRef all = engine_ops.clone_graph(batch::physical_at(wiring::wrap(std::move(one)), levels));
+  return wrap_leaf(batch::wrap(std::move(all), levels), requires_grad);
 }
 
 template <Storage (*Make)(const Shape&, Dtype)>
@@ -135,10 +136,12 @@ PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py
   return guarded([&]() -> PyObject* {
     Slots<5> a;
     parse(spec, a, self, args, n, kw);
+    if (TP_UNLIKELY(tensor_of(self)->is_batched()))
+      return new_for_samples(
+          self, Make(to_dims(spec, a, 1), a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype()), a[4]);
     to_device(spec, a, 3);
     const Dtype d = a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype();
-    const batch::Levels levels = batch::levels_of(tensor_of(self));
-    return wrap_leaf(batch::wrap(wiring::wrap(Make(for_samples(levels, to_dims(spec, a, 1)), d)), levels), a[4]);
+    return wrap_leaf(wiring::wrap(Make(to_dims(spec, a, 1), d)), a[4]);
   });
 }
 PyObject* new_zeros(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
@@ -169,14 +172,18 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
   return guarded([&]() -> PyObject* {
     Slots<6> a;
     parse(spec, a, self, args, n, kw);
+    if (TP_UNLIKELY(tensor_of(self)->is_batched())) {
+      const Dtype own = tensor_of(self)->dtype();
+      const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : own;
+      return new_for_samples(self, ops::full_storage(to_dims(spec, a, 1), to_scalar(spec, a, 2), d), a[5]);
+    }
     to_device(spec, a, 4);
     const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : tensor_of(self)->dtype();
-    const batch::Levels levels = batch::levels_of(tensor_of(self));
-    Storage s = empty(for_samples(levels, to_dims(spec, a, 1)), d);
+    Storage s = empty(to_dims(spec, a, 1), d);
     const Scalar v = to_scalar(spec, a, 2);
     const std::size_t item = item_size(d);
     for (std::int64_t i = 0; i < s.numel(); ++i) write_element(s.raw() + std::size_t(i) * item, d, v);
-    return wrap_leaf(batch::wrap(wiring::wrap(std::move(s)), levels), a[5]);
+    return wrap_leaf(wiring::wrap(std::move(s)), a[5]);
   });
 }
 PyObject* new_tensor(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
