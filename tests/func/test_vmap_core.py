@@ -475,6 +475,20 @@ def test_batched_cotangents_pass_a_view_changed_in_place() -> None:
     same(jac, tp.diag(tp.tensor([1.0, 2.0, 2.0, 1.0], dtype=tp.float64)))
 
 
+def test_batched_tangents_follow_a_view_changed_in_place() -> None:
+    x = rows(3, 4)
+
+    def f(a: Any) -> Any:
+        c = a * 1
+        c[0] = a[1] * 2
+        return c
+
+    jacobian = tp.autograd.functional.jacobian
+    want = jacobian(f, x)
+    same(jacobian(f, x, vectorize=True), want)
+    same(jacobian(f, x, vectorize=True, strategy="forward-mode"), want)
+
+
 def test_parts_of_complex_samples() -> None:
     z = tp.randn(3, 4, dtype=tp.complex128).requires_grad_()
     for part in (lambda b: b.real, lambda b: b.imag):
