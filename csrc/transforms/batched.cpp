@@ -24,12 +24,11 @@ constexpr int kMaxLevels = 31;
 thread_local std::vector<Level> open;
 std::uint64_t last_id = 0;  // guarded by the host's lock
 
-/// What stands behind every batched tensor's storage: whoever reads it without asking gets nans, not the wrong sample.
+/// What stands behind every batched tensor's storage: it has no elements of its own, and nobody may take it for a sample.
 const BlockRef& poison() {
   static const BlockRef block = [] {
     BlockRef b = make_block(64);
     std::fill_n(b->data, 64, char(-1));
-    b->read_only = true;
     return b;
   }();
   return block;
@@ -37,8 +36,13 @@ const BlockRef& poison() {
 
 Storage logical(const Storage& s, int skip) {
   Shape sizes;
-  for (int i = skip; i < s.dim(); ++i) sizes.push_back(s.size(i));
-  return Storage(poison(), s.dtype(), sizes, Strides(sizes.size(), 0), 0);
+  Strides strides;
+  for (int i = skip; i < s.dim(); ++i) {
+    sizes.push_back(s.size(i));
+    strides.push_back(s.stride(i));
+  }
+  // Strides and offset are those of the first sample: views of tangents and as_strided count by them.
+  return Storage(poison(), s.dtype(), std::move(sizes), std::move(strides), s.offset());
 }
 
 constexpr Levels bit_of(int level) { return Levels(1) << (level - 1); }

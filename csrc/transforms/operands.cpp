@@ -10,6 +10,7 @@ namespace tp {
 namespace ops {
 
 TensorRef cast(const TensorRef& input, Dtype dtype);
+TensorRef clone(const TensorRef& input);
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
 
 }  // namespace ops
@@ -105,6 +106,11 @@ InPlace::InPlace(const OpSchema& op, std::initializer_list<const TensorRef*> ope
   // Promotion may not touch the target: the value is cast into its dtype when it is written.
   at_[0] = target;
   if (target->dtype() != own) runtime_error(op.name, "_: the target can't change its dtype");
+}
+
+TensorRef copied(const TensorRef& t) { return ops::clone(t); }
+TensorRef kept(const TensorRef& target) {
+  return modes::grad_enabled() && target->requires_grad() ? copied(target) : target;
 }
 
 TensorRef assign(const OpSchema& op, const TensorRef& target, const TensorRef& result) {
