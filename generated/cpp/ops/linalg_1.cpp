@@ -185,7 +185,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
-    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(input, batch1, batch2, beta, alpha));
+    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(batch::kept(input, batch1, batch2), batch1, batch2,
+        beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -314,7 +315,8 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
-    return batch::assign(AddmmBackward::schema_v1, input, addmm(input, mat1, mat2, beta, alpha));
+    return batch::assign(AddmmBackward::schema_v1, input, addmm(batch::kept(input, mat1, mat2), mat1, mat2, beta,
+        alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -440,7 +442,7 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
-    return batch::assign(AddmvBackward::schema_v1, input, addmv(input, mat, vec, beta, alpha));
+    return batch::assign(AddmvBackward::schema_v1, input, addmv(batch::kept(input, mat, vec), mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -563,7 +565,7 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
-    return batch::assign(AddrBackward::schema_v1, input, addr(input, vec1, vec2, beta, alpha));
+    return batch::assign(AddrBackward::schema_v1, input, addr(batch::kept(input, vec1, vec2), vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
@@ -698,7 +700,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
-    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(input, batch1, batch2, beta, alpha));
+    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(batch::kept(input, batch1, batch2), batch1, batch2,
+        beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
