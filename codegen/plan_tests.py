@@ -61,8 +61,8 @@ def form(e: Entry, o: Overload, saved: tuple[str, ...]) -> str:
         (
             a.name,
             str(a.type),
-            *(() if a.required else (a.default,)),
-            *(("kwonly",) if a.kwonly and not a.required else ()),
+            *(() if a.required and not a.kwonly else (None,) if a.required else (a.default,)),
+            *(("kwonly",) if a.kwonly else ()),
         )
         for a in o.sig.args
     )

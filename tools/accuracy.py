@@ -33,6 +33,9 @@ tests/core/ulp looks at the vector code itself, at every float32 if asked.
 Near a zero of the function the error in ulp of the value has no bound where the argument's own rounding decides; such a
 row says `root`, and its error is taken relative to the function's size beside the zero.
 
+Known outliers: `tanhshrink` is x - tanh x, which cancels near 0, and `logit` a difference of logarithms, which cancels near
+1/2; `airy_ai` loses its phase below about -10^8.
+
 | function | float32 | at | float64 | at |
 |---|---|---|---|---|
 """
@@ -53,6 +56,8 @@ def functions(only: list[str]) -> Iterator[tuple[Entry, Overload]]:
         o = e.overloads[0]
         if e.family.name not in ("unary", "binary") or o.inlined is None or (only and e.op not in only):
             continue
+        if e.op in ("fmod", "remainder"):
+            continue  # exact; the difference mpmath forms is not
         if not all(a.type.is_tensor or not a.required for a in o.sig.args) or e.home == ("internal",):
             continue
         if e.dtypes and "f64" not in e.dtypes:
@@ -63,7 +68,8 @@ def functions(only: list[str]) -> Iterator[tuple[Entry, Overload]]:
 def points(e: Entry, name: str, dtype: Any, count: int, rng: np.random.Generator) -> Any:
     low, high = e.test.domains.get(name, (-3.0, 3.0))
     third = count // 3
-    decades = 30 if dtype is np.float32 else 250
+    # mpmath sums what has zeros term by term: no huge arguments there.
+    decades = 4 if e.op in SCALES else 30 if dtype is np.float32 else 250
     wild = rng.choice([-1, 1], third) * 10.0 ** rng.uniform(-decades, decades, third)
     near = rng.choice([-1, 1], third) * 10.0 ** rng.uniform(-6, 3, third)
     return np.concatenate([rng.uniform(low, high, third), rng.uniform(-10, 10, third), near, wild]).astype(dtype)

@@ -20,7 +20,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}, "upper": True}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (2, 3)}, "upper": False, "left": False}, {"A": {"shape": (2, 3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}, "upper": False, "unitriangular": True}),
         forms=[
-            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("upper", "bool"), ("left", "bool", True, "kwonly"), ("unitriangular", "bool", False, "kwonly")), results=("out",), diff=("A", "B"), saved=("A", "out"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("upper", "bool", None, "kwonly"), ("left", "bool", True, "kwonly"), ("unitriangular", "bool", False, "kwonly")), results=("out",), diff=("A", "B"), saved=("A", "out"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _C
+from .. import _C
 
 
 def _window_of(op: str, window: Any, win_length: int, n_fft: int, like: Any) -> Any:

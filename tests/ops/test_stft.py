@@ -38,7 +38,8 @@ def test_the_way_back(onesided, width):
     one = tp.stft(tp.tensor(x[0]), 16, return_complex=True, **options)
     assert tuple(one.shape) == (9 if onesided else 16, 17)
     np.testing.assert_allclose(tp.istft(one, 16, **options).numpy(), x[0], atol=1e-13)
-    assert tuple(tp.istft(one, 16, **options, length=70).shape) == (70,)
+    if width is None:
+        assert tuple(tp.istft(one, 16, **options, length=70).shape) == (70,)
 
 
 def test_complex_signals():
