@@ -5,7 +5,7 @@ What cannot be evaluated here (no reference, a package missing) is listed, and l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,17 @@ TOLERANCE = 1e-8  # of formulas against formulas; what exceeds it is asked again
 REFERENCE = 1e-6  # against a reference, which may cancel
 
 
-def run(file: OpFile, diags: Diagnostics, only: str | None = None) -> list[str]:
-    """Check every entry, or one; returns the lines of what was left unchecked."""
+def run(
+    file: OpFile, diags: Diagnostics, only: str | None = None, among: Collection[str] | None = None
+) -> list[str]:
+    """Check every entry, or one, or some; returns the lines of what was left unchecked."""
     from .check_structured import check_structured
 
     skipped: list[str] = []
     world = World(file)
     with np.errstate(all="ignore"):
         for e in file.entries:
-            if only is not None and e.op != only:
+            if (only is not None and e.op != only) or (among is not None and e.op not in among):
                 continue
             for o in e.overloads:
                 if e.elementwise:

@@ -113,7 +113,7 @@ def _fail(diags: Diagnostics) -> int:
 
 
 def write(args: argparse.Namespace) -> int:
-    file, diags, _ = pipeline.checked(args.ops)
+    file, diags, _ = pipeline.checked(args.ops, again=False)
     if diags:
         return _fail(diags)
     return _write(file, args.out, quiet=False)
@@ -146,7 +146,8 @@ def _outputs(file: OpFile) -> Mapping[str, str]:
 
 
 def check(args: argparse.Namespace) -> int:
-    file, diags, skipped = pipeline.checked(args.ops, draft=args.draft, unreached=True)
+    again = args.verbose or not args.entries
+    file, diags, skipped = pipeline.checked(args.ops, draft=args.draft, unreached=True, again=again)
     if diags:
         return _fail(diags)
     if args.verbose:

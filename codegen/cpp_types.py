@@ -15,7 +15,7 @@ _KEYWORDS = frozenset(
     namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
     reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
     this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
-    while xor xor_eq
+    while xor xor_eq V
     """.split()  # noqa: SIM905
 )
 
@@ -41,7 +41,7 @@ _VALUE = {
 
 
 def cpp_name(name: str) -> str:
-    """The name as a C++ identifier: keywords get a trailing underscore."""
+    """The name as a C++ identifier: keywords, and the template parameter V, get a trailing underscore."""
     return name + "_" if name in _KEYWORDS else name
 
 

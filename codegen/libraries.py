@@ -2,15 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+from . import cache as kept
 
 _MISSING = object()
 
 
 def like_exists(path: str) -> bool:
     """Whether numpy.x, scipy.special.y, math.z exist here; True where the package is not installed."""
+    found = _found()
+    if path in found:
+        return True
     obj = _module(path)
+    if obj is not None and obj is not _MISSING:
+        found.add(path)
+        _keep(path)
     return obj is None or obj is not _MISSING
+
+
+def versions() -> str:
+    """What is installed of the libraries that references name."""
+    parts = [sys.version]
+    for name in ("numpy", "scipy", "mpmath"):
+        try:
+            parts.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            parts.append(f"no {name}")
+    return "; ".join(parts)
+
+
+def _path() -> Path:
+    return kept.folder() / f"names-{hashlib.sha256(versions().encode()).hexdigest()[:24]}.txt"
+
+
+@cache
+def _found() -> set[str]:
+    """Names that were there before, with these versions: importing SciPy to look again costs a second."""
+    try:
+        return set(_path().read_text().split())
+    except (kept.CacheError, OSError):
+        return set()
+
+
+def _keep(name: str) -> None:
+    try:
+        with open(_path(), "a") as f:
+            f.write(name + "\n")
+    except (kept.CacheError, OSError):
+        pass
 
 
 def like_members(path: str) -> list[str]:
@@ -19,8 +64,6 @@ def like_members(path: str) -> list[str]:
 
 
 def _module(path: str) -> Any:
-    import importlib
-
     parts = path.split(".")
     parts[0] = {"np": "numpy", "mp": "mpmath"}.get(parts[0], parts[0])
     try:

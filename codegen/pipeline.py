@@ -21,11 +21,12 @@ def root_of(ops: Path) -> Path | None:
 
 
 def checked(
-    ops: str, numeric: bool = True, draft: bool = False, unreached: bool = False
+    ops: str, numeric: bool = True, draft: bool = False, unreached: bool = False, again: bool = True
 ) -> tuple[OpFile, Diagnostics, list[str]]:
     """Load and check. Also what could not be checked numerically.
 
     `draft`: kernels and named rules need not be declared yet. `unreached`: kernels that no entry names are faults too.
+    `again`: also entries that passed before, unchanged.
     """
     root = root_of(Path(ops).resolve())
     declared = markers.scan(root) if root else markers.Declared()
@@ -34,9 +35,16 @@ def checked(
     file, diags = load(ops, declared, base_of(ops))
     skipped: list[str] = []
     if numeric and not diags:
-        from . import check
+        from .checked import Passed
 
-        skipped = check.run(file, diags)
+        passed = None if again else Passed(file)
+        todo = passed.new() if passed else None
+        if todo is None or todo:
+            from . import check
+
+            skipped = check.run(file, diags, among=todo)
+        if passed and todo and not diags:
+            passed.note(todo)
     if unreached and not diags and root and not draft:
         check_kernels(file, diags, declared)
     return file, diags, skipped

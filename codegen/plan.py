@@ -22,17 +22,20 @@ from .plan_terms import Ops, TermError, Terms, Use, Value
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
 
 SHARD_SIZE = 40
+# The loops of an entry are compiled once per instruction set: an edit of one recompiles its shard's.
+LOOP_SHARD_SIZE = 20
 
 
 def shards_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Family by family; a family of more than SHARD_SIZE entries is split evenly, in alphabetical order."""
+    """Family by family; one of more than SHARD_SIZE entries (with loops: LOOP_SHARD_SIZE) is split evenly, in
+    alphabetical order."""
     families: dict[str, list[Entry]] = {}
     for e in entries:
         families.setdefault(e.family.name, []).append(e)
     out: dict[str, list[Entry]] = {}
     for family in sorted(families):
         items = sorted(families[family], key=lambda e: e.op)
-        parts = -(-len(items) // SHARD_SIZE)
+        parts = -(-len(items) // (LOOP_SHARD_SIZE if items[0].elementwise else SHARD_SIZE))
         if parts == 1:
             out[family] = items
             continue

@@ -251,8 +251,8 @@ def bind(e: Entry) -> Bound:
             wrapped = f"wrap({call})"
         for k, p in enumerate(extra, len(o.sig.args)):
             if p.name == "out" and o.inlined is not None:
-                target = ", ".join([*args, f"to_tensor(spec, a, {k})"])
-                lines.append(f"if (a.given({k})) return wrap(ops::{e.stem}_out({target}));")
+                into = ", ".join([*args, f"to_tensor(spec, a, {k})"])
+                lines.append(f"if (a.given({k})) return wrap(ops::{e.stem}_out({into}));")
             elif p.name == "out":
                 lines.append(f"if (a.given({k})) return written_out(spec.op, {wrapped}, a[{k}]);")
             elif p.name == "inplace":

@@ -85,6 +85,20 @@ class Loop:
         return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and not self.body and self.out == "T" else ""
 
 
+    @property
+    def near(self) -> tuple[str, str, str, str] | None:
+        """(from which n on, test of a block, operand, value) of float elements where the maths has a short form for a
+        whole block."""
+        found = set(re.findall(r"m::(exp|log|ndtr)\((\w+)\[i\]\)", self.value))
+        whole = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
+        if len(found) != 1 or not whole or self.body or self.out != "T":
+            return None
+        name, operand = found.pop()
+        value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
+        # A few elements are done before the test pays, unless the long form is a very long one.
+        return "1" if name == "ndtr" else "32", f"m::{name}_near", operand, value
+
+
 @dataclass(frozen=True)
 class _Text:
     text: str

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("core", "kernels", "autograd", "ops")
+ROOMS = ("core", "kernels", "autograd", "ops", "transforms")
 PYTHON = ("args.h", "objects.h", "op_library.h")
 
 

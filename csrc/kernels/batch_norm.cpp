@@ -120,11 +120,12 @@ std::array<Storage, 3> native_batch_norm(const OpSchema& op, const Storage& inpu
         l.columns_affine(a.n, e - b, a.n, px + b * a.n, pm, scale.get(), shift.get(), to + b * a.n);
       });
     } else {
+      const bool streamed = streams_rows(a.outer * a.n, a.inner * int64_t(sizeof(T)));
       parallel_for(0, a.outer * a.n, grain_for(0.15 * double(a.inner)), [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; ++i) {
+        write_rows(to, a.inner, b, e, streamed, [&](int64_t i, T* row) {
           const int64_t ch = i % a.n;
-          l.affine(a.inner, px + i * a.inner, pm[ch], scale[ch], shift[ch], to + i * a.inner);
-        }
+          l.affine(a.inner, px + i * a.inner, pm[ch], scale[ch], shift[ch], row);
+        });
       });
     }
   });
@@ -153,6 +154,7 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
     const T count = T(a.outer * a.inner);
     Scratch<T> scratch(5 * a.n);
     T *s = scratch.get(), *sx = s + a.n, *ka = sx + a.n, *kb = ka + a.n, *kc = kb + a.n;
+    const bool streamed = to && streams_rows(a.outer * a.n, a.inner * int64_t(sizeof(T)));
     modes::Unlocked unlocked(x.numel() > 100000);
     over_channels(a, 0.6, [&](int64_t c0, int64_t c1) {
       // Gradient sums and the gradient itself of a channel in one task: its second reading comes from cache.
@@ -185,8 +187,10 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
         return l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
       for (int64_t c = c0; c < c1; ++c)
         for (int64_t o = 0; o < a.outer; ++o) {
-          const int64_t at = (o * a.n + c) * a.inner;
-          l.combine(a.inner, pg + at, px + at, pm[c], ka[c], kb[c], kc[c], to + at);
+          const int64_t at = o * a.n + c;
+          write_rows(to, a.inner, at, at + 1, streamed, [&](int64_t i, T* row) {
+            l.combine(a.inner, pg + i * a.inner, px + i * a.inner, pm[c], ka[c], kb[c], kc[c], row);
+          });
         }
     });
   });

@@ -71,7 +71,7 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
   run_tiles(walk, {tiles, n}, loop, params);
 }
 
-// One thread's part of a large result, block by block through the first cache; inputs are read ahead while a block leaves.
+// One thread's part of a large result, block by block through the first cache.
 void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64_t* item, std::size_t operands,
                   const Scalar* params) {
   alignas(64) char block[kStreamBlock];
@@ -83,10 +83,7 @@ void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64
   for (std::int64_t i = 0; i < n; i += step) {
     const std::int64_t k = std::min(step, n - i);
     loop(k, at, params);
-    for (std::size_t o = 1; o < operands; ++o) {
-      at[o] += k * item[o];
-      for (std::int64_t b = 0; b < k * item[o]; b += 64) __builtin_prefetch(at[o] + b + kStreamBlock);
-    }
+    for (std::size_t o = 1; o < operands; ++o) at[o] += k * item[o];
     stream(to, block, k * item[0]);
     to += k * item[0];
   }
@@ -103,7 +100,10 @@ void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<co
   std::int64_t item[kMaxOperands];
   item[0] = std::int64_t(item_size(t.out));
   for (std::size_t i = 0; i < inputs.size(); ++i) item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
-  bool streamed = streams(std::size_t(n * item[0]));
+  // A loop over one input as large is bound by its arithmetic at first, and would wait for its stores.
+  std::int64_t touched = 0;
+  for (std::size_t i = 0; i <= inputs.size(); ++i) touched += n * item[i];
+  bool streamed = streams(std::size_t(n * item[0])) && std::size_t(touched) >= 3 * stream_from();
   // In place the lines written are the lines just read.
   for (std::size_t i = 1; i <= inputs.size(); ++i) streamed &= data[i] != data[0];
   modes::Unlocked unlocked(n >= kUnlockFrom);
@@ -158,6 +158,33 @@ bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage
   staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, n);
   char* data[] = {out.raw(), first.raw(), block};
   loop(n, data, params);
+  return true;
+}
+
+// Two small operands, one of which repeats the other's last dimensions (a row added to a matrix): one call a repetition,
+// without a walk.
+bool run_repeated(Loop loop, const Types& t, const Storage& out, std::span<const Storage* const> inputs,
+                  const Scalar* params) {
+  constexpr std::int64_t kSmall = 4096, kCalls = 32;
+  if (out.numel() > kSmall || t.out != t.out_compute || !out.is_contiguous()) return false;
+  const int shorter = inputs[0]->numel() < inputs[1]->numel() ? 0 : 1;
+  const Storage &whole = *inputs[std::size_t(1 - shorter)], &part = *inputs[std::size_t(shorter)];
+  if (!(whole.sizes() == out.sizes()) || part.dim() > out.dim() || part.numel() * kCalls < out.numel()) return false;
+  for (const Storage* s : inputs)
+    if (!s->is_contiguous() || s->dtype() != t.compute) return false;
+  for (int d = 1; d <= part.dim(); ++d)
+    if (part.size(part.dim() - d) != out.size(out.dim() - d)) return false;
+  const std::int64_t n = part.numel(), step = n * std::int64_t(item_size(t.compute));
+  char* data[3];
+  data[0] = out.raw();
+  data[1 + shorter] = part.raw();
+  char*& moving = data[2 - shorter];
+  moving = whole.raw();
+  for (std::int64_t i = 0; i < out.numel(); i += n) {
+    loop(n, data, params);
+    data[0] += n * std::int64_t(item_size(t.out));
+    moving += step;
+  }
   return true;
 }
 
@@ -237,6 +264,8 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     return out;
   }
   Storage out = allocate_like(broadcast_shapes(spec.schema->name, inputs), t.out, inputs);
+  if (inputs.size() == 2 && spec.mask_inputs == 0 && out.numel() && run_repeated(loop, t, out, inputs, params.data()))
+    return out;
   if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/index.h"
 #include "kernels/index_support.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 
@@ -73,12 +74,19 @@ Storage select_slices(const Storage& input, int dim, const Storage& index, const
     return out;
   }
   const std::int64_t bytes = a.inner * std::int64_t(item);
+  const bool streamed = bytes >= 256 && streams(std::size_t(a.outer * count * bytes));
   const char* from = x.raw();
   char* to = out.raw();
   parallel_tiles(a.outer * count, std::max<std::int64_t>(1, kParallelFrom * 4 / bytes),
                  [&](std::int64_t b, std::int64_t e) {
-                   for (std::int64_t r = b; r < e; ++r)
-                     std::memcpy(to + r * bytes, from + (r / count * a.n + at[r % count]) * bytes, std::size_t(bytes));
+                   for (std::int64_t r = b; r < e; ++r) {
+                     const char* line = from + (r / count * a.n + at[r % count]) * bytes;
+                     if (streamed)
+                       stream(to + r * bytes, line, bytes);
+                     else
+                       std::memcpy(to + r * bytes, line, std::size_t(bytes));
+                   }
+                   if (streamed) stream_fence();
                  });
   return out;
 }

@@ -55,11 +55,13 @@ std::array<Storage, 3> trailing_backward(const OpSchema& op, const Storage& g, c
             *pr = rs.data<T>();
     T* to = mutable_or_null<T>(gx);
     modes::Unlocked unlocked(x.numel() > 100000);
+    const bool streamed = to && streams_rows(r.count, r.n * int64_t(sizeof(T)));
     sum_over_rows<T>(r.count, r.n, 0.6 * double(r.n), mutable_or_null<T>(gw), mutable_or_null<T>(gb),
                      [&](int64_t b, int64_t e, T* sum_w, T* sum_b) {
-                       for (int64_t i = b; i < e; ++i)
+                       write_rows(to, r.n, b, e, streamed, [&](int64_t i, T* row) {
                          l.row_backward(r.n, pg + i * r.n, px + i * r.n, pm ? pm[i] : T(0), pr[i], pw, centered,
-                                        to ? to + i * r.n : nullptr, sum_w, sum_b);
+                                        to ? row : nullptr, sum_w, sum_b);
+                       });
                      });
   });
   const auto back = [](const Storage& s, Dtype d) { return s.defined() ? in_dtype(s, d) : s; };

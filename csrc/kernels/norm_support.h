@@ -7,6 +7,7 @@
 #include "kernels/axis.h"
 #include "kernels/norm_table.h"
 #include "kernels/scratch.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 

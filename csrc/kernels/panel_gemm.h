@@ -42,7 +42,7 @@ constexpr std::int64_t panel_gemm_room(std::int64_t m, std::int64_t n, std::int6
 /// between blocks of k counts; and for long, thin operands.
 constexpr bool is_panel_product(std::int64_t m, std::int64_t n, std::int64_t k) {
   const double volume = double(m) * double(n) * double(k);
-  return volume > 1e6 && m >= 8 && (volume <= 6e7 || n <= 128 || k <= 128);
+  return volume > 1e6 && m >= 8 && n >= 8 && (volume <= 6e7 || n <= 128 || k <= 128);
 }
 
 }  // namespace tp

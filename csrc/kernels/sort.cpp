@@ -9,10 +9,13 @@
 #include "core/errors.h"
 #include "core/modes.h"
 #include "core/parallel_for.h"
+#include "kernels/scratch.h"
 #include "kernels/staging.h"
 
 namespace tp::kernels {
 namespace {
+
+constexpr std::size_t kManyItems = 4096;  // from here on wider digits and fewer passes
 
 template <class K>
 struct Item {
@@ -35,46 +38,72 @@ inline std::uint32_t key_of(std::int32_t v) { return std::uint32_t(v) ^ 0x800000
 inline std::uint64_t key_of(std::int64_t v) { return std::uint64_t(v) ^ std::uint64_t(1) << 63; }
 inline std::uint64_t key_of(std::uint64_t v) { return v; }
 
+/// The value behind a key, where the key tells: zeros share one, and so do NaNs.
+inline bool ambiguous(std::uint32_t k, float) { return k == 0x80000000u || k == ~0u; }
+inline bool ambiguous(std::uint64_t k, double) { return k == std::uint64_t(1) << 63 || k == ~std::uint64_t(0); }
+template <class K, class T>
+bool ambiguous(K, T) {
+  return false;
+}
+inline float value_of(std::uint32_t k, float) { return std::bit_cast<float>(k & 0x80000000u ? k ^ 0x80000000u : ~k); }
+inline double value_of(std::uint64_t k, double) {
+  return std::bit_cast<double>(k >> 63 ? k ^ std::uint64_t(1) << 63 : ~k);
+}
+inline std::int32_t value_of(std::uint32_t k, std::int32_t) { return std::int32_t(k ^ 0x80000000u); }
+inline std::int64_t value_of(std::uint64_t k, std::int64_t) { return std::int64_t(k ^ std::uint64_t(1) << 63); }
+inline std::uint64_t value_of(std::uint64_t k, std::uint64_t) { return k; }
+
 // ---- radix sort ------------------------------------------------------------------------------------------------------
-/// Least significant digit first: stable. A digit that all keys share is skipped. The result is in `a`.
-template <int BITS, class K>
-void radix_sort(std::vector<Item<K>>& a, std::vector<Item<K>>& b, std::size_t n) {
+/// n items, made one by one and taken in order: item(i) gives the i-th, take(place, item) gets it with its place. Least
+/// significant digit first: stable. A digit that all keys share is skipped; the last one that counts goes to its taker.
+template <int BITS, class K, class Make, class Take>
+void radix_sort(Item<K>* a, Item<K>* b, std::size_t n, const Make& item, const Take& take) {
   constexpr int kPasses = (int(sizeof(K)) * 8 + BITS - 1) / BITS;
   constexpr std::size_t kBuckets = std::size_t(1) << BITS;
   static_assert(kPasses <= 8);
   std::uint32_t counts[kPasses][kBuckets] = {};
-  for (std::size_t i = 0; i < n; ++i)
-    for (int p = 0; p < kPasses; ++p) ++counts[p][a[i].key >> (p * BITS) & (kBuckets - 1)];
-  for (int p = 0; p < kPasses; ++p) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const Item<K> v = item(i);
+    a[i] = v;
+    for (int p = 0; p < kPasses; ++p) ++counts[p][v.key >> (p * BITS) & (kBuckets - 1)];
+  }
+  int last = -1;
+  for (int p = 0; p < kPasses; ++p)
+    if (counts[p][a[0].key >> (p * BITS) & (kBuckets - 1)] != n) last = p;
+  for (int p = 0; p <= last; ++p) {
     std::uint32_t* count = counts[p];
-    if (count[a[0].key >> (p * BITS) & (kBuckets - 1)] == n) continue;
+    const int shift = p * BITS;
+    if (count[a[0].key >> shift & (kBuckets - 1)] == n) continue;
     std::uint32_t sum = 0;
     for (std::size_t d = 0; d < kBuckets; ++d) {
       const std::uint32_t c = count[d];
       count[d] = sum;
       sum += c;
     }
-    for (std::size_t i = 0; i < n; ++i) b[count[a[i].key >> (p * BITS) & (kBuckets - 1)]++] = a[i];
-    a.swap(b);
+    if (p == last) {
+      for (std::size_t i = 0; i < n; ++i) take(count[a[i].key >> shift & (kBuckets - 1)]++, a[i]);
+      return;
+    }
+    for (std::size_t i = 0; i < n; ++i) b[count[a[i].key >> shift & (kBuckets - 1)]++] = a[i];
+    std::swap(a, b);
   }
+  for (std::size_t i = 0; i < n; ++i) take(i, a[i]);
 }
 
-template <class K>
-void sort_items(std::vector<Item<K>>& a, std::vector<Item<K>>& b, std::size_t n) {
-  if (n < 2) return;
-  if (n <= 32) {  // insertion: stable, and quicker than filling histograms
-    for (std::size_t i = 1; i < n; ++i) {
-      const Item<K> v = a[i];
-      std::size_t j = i;
-      for (; j > 0 && a[j - 1].key > v.key; --j) a[j] = a[j - 1];
-      a[j] = v;
-    }
-    return;
+template <class K, class Make, class Take>
+void sort_items(Item<K>* a, Item<K>* b, std::size_t n, const Make& item, const Take& take) {
+  if (n > 32) {
+    if (n < kManyItems) return radix_sort<8>(a, b, n, item, take);
+    return radix_sort<11>(a, b, n, item, take);
   }
-  if (n < 4096)
-    radix_sort<8>(a, b, n);
-  else
-    radix_sort<11>(a, b, n);
+  // Insertion: stable, and quicker than filling histograms.
+  for (std::size_t i = 0; i < n; ++i) {
+    const Item<K> v = item(i);
+    std::size_t j = i;
+    for (; j > 0 && a[j - 1].key > v.key; --j) a[j] = a[j - 1];
+    a[j] = v;
+  }
+  for (std::size_t i = 0; i < n; ++i) take(i, a[i]);
 }
 
 /// The k smallest items in no order, ties going to the lower position: candidates below a threshold that tightens.
@@ -164,6 +193,45 @@ void for_rows(const Job& job, const Body& body) {
   });
 }
 
+/// Whole rows. Values come out of the keys, or from the source where a key does not tell.
+template <class T>
+void sort_rows(const Job& job) {
+  using K = decltype(key_of(T()));
+  const T* data = job.keys_source.data<T>();
+  const std::int64_t n = job.in.length, step = job.in.inner;
+  const bool same = job.source.dtype() == job.keys_source.dtype();
+  const K flip = job.descending ? ~K(0) : K(0);
+  const std::size_t size = item_size(job.source.dtype());
+  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
+  parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
+    const Scratch<Item<K>> items(n), spare(n);
+    const Scratch<std::uint32_t> order(same ? 0 : n);
+    for (std::int64_t r = b; r < e; ++r) {
+      const T* row = data + job.in.base(r);
+      std::int64_t* index = job.indices.data<std::int64_t>() + job.out.base(r);
+      const auto item = [&](std::size_t i) {
+        return Item<K>{K(key_of(row[std::int64_t(i) * step]) ^ flip), std::uint32_t(i)};
+      };
+      if (same) {
+        T* values = job.values.data<T>() + job.out.base(r);
+        sort_items(items.get(), spare.get(), std::size_t(n), item, [&](std::size_t place, const Item<K>& v) {
+          const K key = v.key ^ flip;
+          values[std::int64_t(place) * step] =
+              TP_UNLIKELY(ambiguous(key, T())) ? row[std::int64_t(v.at) * step] : value_of(key, T());
+          index[std::int64_t(place) * step] = v.at;
+        });
+        continue;
+      }
+      sort_items(items.get(), spare.get(), std::size_t(n), item, [&](std::size_t place, const Item<K>& v) {
+        order[std::int64_t(place)] = v.at;
+        index[std::int64_t(place) * step] = v.at;
+      });
+      gather_bytes(job.values.raw() + job.out.base(r) * std::int64_t(size), step,
+                   job.source.raw() + job.in.base(r) * std::int64_t(size), step, size, order.get(), n);
+    }
+  });
+}
+
 template <class F>
 void by_key_type(Dtype d, const F& f) {
   switch (compute_type(d)) {
@@ -211,15 +279,7 @@ Job prepare(const OpSchema& op, const Storage& input, std::int64_t dim, std::int
 std::array<Storage, 2> sort(const OpSchema& op, const Storage& input, std::int64_t dim, bool descending, bool) {
   Job job = prepare(op, input, dim, -1, descending);
   const modes::Unlocked unlocked(input.numel() > 4096);
-  by_key_type(job.keys_source.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    for_rows<T>(job, [&](auto& keys, auto& items, auto& spare) {
-      items.resize(keys.size());
-      spare.resize(keys.size());
-      for (std::size_t i = 0; i < keys.size(); ++i) items[i] = {keys[i], std::uint32_t(i)};
-      sort_items(items, spare, keys.size());
-    });
-  });
+  by_key_type(job.keys_source.dtype(), [&](auto zero) { sort_rows<decltype(zero)>(job); });
   return {std::move(job.values), std::move(job.indices)};
 }
 
@@ -235,8 +295,11 @@ std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64
       select_items(keys.data(), keys.size(), std::size_t(k), items);
       // Positions arrive in no order; the radix sort is stable, so they are put in order first.
       std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
-      spare.resize(items.size());
-      sort_items(items, spare, items.size());
+      const auto picked = items;
+      spare.resize(2 * items.size());
+      sort_items(
+          spare.data(), spare.data() + items.size(), items.size(), [&](std::size_t i) { return picked[i]; },
+          [&](std::size_t place, const auto& v) { items[place] = v; });
     });
   });
   return {std::move(job.values), std::move(job.indices)};

@@ -323,7 +323,7 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
     tile = {std::max<std::int64_t>(1, std::min(s1, kDirectBlock / cols)), cols};
   } else {
     tile = tile_shape(walk, staged || (walk.num_dims > 1 && walk.sizes[0] < kDirectRow));
-    if (streamed) tile.cols = std::min(tile.cols, 2 * kStreamBlock / ops[0].item);
+    if (streamed) tile.cols = std::min(tile.cols, kStreamBlock / ops[0].item);
   }
   std::int64_t tiles = 1;
   for (int d = 0; d < walk.num_dims; ++d) {

@@ -11,7 +11,9 @@
 // Every function works in a plain loop for every argument. These have block forms name_block(n, x, out) that look at the
 // block first and are faster when no argument is huge:
 //   sin cos tan      float32 |x| <= 2^17 (tan 2^20), float64 |x| <= 2^30 (2^20 without FMA): 3 to 6 times faster
-// name_fast is the inner form, right only inside that range.
+// name_fast is the inner form, right only inside that range. float32 exp, log and ndtr have inner forms of the same bits
+// for results that need no care at the ends; name_near(n, x) tells whether a whole block may take them, and the generator
+// writes both loops.
 //
 // Not vector code: lgamma, polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), integer division
 // and gcd, complex functions, and sin, cos, tan without FMA.

@@ -86,6 +86,15 @@ TP_MATH float exp(float x) {
   return detail::scale_in_two(p, n, biased);
 }
 
+// Where the result is a normal number the scale is one factor; the bits are those of exp.
+inline constexpr float kExpNearF = 87.0f;
+TP_MATH float exp_fast(float x) {
+  const auto [n, r, biased] = detail::exp_reduce(x, 127, 128);
+  const float p =
+      detail::horner(r, 0x1.6a4356p-10f, 0x1.1239b4p-7f, 0x1.5558bap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1.0f, 1.0f);
+  return p * detail::from_bits(biased << 23);
+}
+
 TP_MATH float exp2(float x) {
   const float y = x < -151.0f ? -151.0f : x, rounder = detail::kRounderF + 254.0f;
   const int32_t bits = int32_t(detail::to_bits(y + rounder)), last = int32_t(detail::to_bits(rounder + 128.0f));
@@ -138,6 +147,15 @@ TP_MATH float log(float x) {
                                       -0x1.5471fep-3f, 0x1.99a034p-3f, -0x1.000228p-2f, 0x1.555554p-2f, -0x1p-1f);
   const float result = detail::add_exponent(f, f * f * p, k, 0x1.62e43p-1f, detail::kLn2HiF, detail::kLn2LoF);
   return detail::log_special(result, x, 0.0f);
+}
+
+// For positive normal numbers; the bits are those of log.
+TP_MATH float log_fast(float x) {
+  const uint32_t bits = detail::to_bits(x), k = (bits - 0x3f3504f3u) & 0xff800000u;
+  const float f = detail::from_bits(bits - k) - 1.0f;
+  const float p = detail::horner_pair(f, f * f, -0x1.39178p-4f, 0x1.057dep-3f, -0x1.0d83c8p-3f, 0x1.22d598p-3f,
+                                      -0x1.5471fep-3f, 0x1.99a034p-3f, -0x1.000228p-2f, 0x1.555554p-2f, -0x1p-1f);
+  return detail::add_exponent(f, f * f * p, float(int32_t(k)), 0x1.62e43p-1f, detail::kLn2HiF, detail::kLn2LoF);
 }
 
 TP_MATH float log2(float x) {

@@ -80,8 +80,49 @@ TP_MATH double log_ndtr(double x) {
   const double below = log(argument) - outside, above = log1p(-value);
   return x < 0 ? below : above;
 }
-TP_MATH float ndtr(float x) { return float(ndtr(double(x))); }
+// For |x| <= 5, without float64: half plus an odd polynomial in the middle, and beyond it 2^(q - x^2 log2(e) / 2) with
+// the square in two parts and q the logarithm of erfcx in |x| - 2. 2 ulp; needs a fused multiply-add.
+inline constexpr float kNdtrNearF = TP_HAS_FMA ? 5.0f : -1.0f;
+TP_MATH float ndtr_fast(float x) {
+  const float a = detail::magnitude(x), s = a * a, s_lost = TP_FMA(a, a, -s), u = a - 2.0f;
+  const float middle = TP_FMA(
+      x, detail::horner(s, 0x1.9aa4eep-14f, -0x1.33f84ep-10f, 0x1.46af0ep-7f, -0x1.1057aep-4f, 0x1.988452p-2f), 0.5f);
+  const float q =
+      detail::horner(u,
+                     detail::horner_pair(u, u * u, -0x1.ac1a8p-27f, 0x1.34e2d6p-23f, -0x1.05153ap-21f, -0x1.2ed50ep-19f,
+                                         0x1.59039cp-15f, -0x1.6f4328p-12f, 0x1.36a562p-9f, -0x1.d3a8f6p-7f),
+                     0x1.51a728p-4f, -0x1.13adeap-1f, 0x1.b5aaa8p-2f);  // 3 larger than the logarithm
+  const float half_log2e = 0x1.715476p-1f, high = 0x1.7154p-1f, low = 0x1.d94aep-19f,
+              rounder = detail::kRounderF + 124.0f;
+  const float t = TP_FMA(-s, half_log2e, q) + rounder, n = t - rounder;
+  const float r = (TP_FMA(-s, high, -n) + q) + TP_FMA(-s_lost, half_log2e, -s * low);
+  const float p = detail::horner(r, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f, 0x1.ebfbdcp-3f,
+                                 0x1.62e43p-1f, 1.0f);
+  const float tail = p * detail::from_bits(detail::to_bits(t) << 23), above = 1.0f - tail, outer = x < 0 ? tail : above;
+  return a < 0.75f ? middle : outer;
+}
+TP_MATH float ndtr(float x) {
+  const float near = ndtr_fast(x), far = float(ndtr(double(x)));
+  return detail::magnitude(x) <= kNdtrNearF ? near : far;
+}
 TP_MATH float log_ndtr(float x) { return float(log_ndtr(double(x))); }
+
+// Whether all of a block may take the short forms exp_fast, log_fast, ndtr_fast.
+TP_MATH bool exp_near(int64_t n, const float* x) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; ++i) far |= detail::magnitude(x[i]) <= kExpNearF ? 0 : 1;
+  return far == 0;
+}
+TP_MATH bool log_near(int64_t n, const float* x) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; ++i) far |= detail::to_bits(x[i]) - 0x00800000u < 0x7f000000u ? 0 : 1;
+  return far == 0;
+}
+TP_MATH bool ndtr_near(int64_t n, const float* x) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; ++i) far |= detail::magnitude(x[i]) <= kNdtrNearF ? 0 : 1;
+  return far == 0;
+}
 
 namespace detail {
 // erfinv(y) / y in w = -log(1 - y^2), in three pieces; the outer two in sqrt(w).

@@ -54,6 +54,10 @@ class _mode_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _qr_0_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
 class _slogdet_0_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
@@ -73,6 +77,11 @@ class _std_mean_1_result(NamedTuple):
 class _std_mean_2_result(NamedTuple):
     std: Tensor
     mean: Tensor
+
+class _svd_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
 
 class _topk_0_result(NamedTuple):
     values: Tensor
@@ -1100,6 +1109,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Input with the elements of source written, or added, at places counted in row-major order."""
 
+def qr(input: Tensor, some: bool = True) -> _qr_0_result:
+    """Orthonormal columns and triangular factor under the older name of linalg.qr."""
+
 def quantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
 
@@ -1352,6 +1364,9 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
 
 def sum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Sum of the elements along dim, of all without one; integers are summed as int64."""
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> _svd_0_result:
+    """Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd..."""
 
 def swapaxes(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """View with two dimensions exchanged."""

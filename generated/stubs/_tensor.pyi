@@ -49,9 +49,22 @@ class _mode_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _qr_0_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _slogdet_0_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
 class _sort_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class _svd_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
 
 class _topk_0_result(NamedTuple):
     values: Tensor
@@ -388,6 +401,8 @@ class _TensorOps:
         """Angles in degrees brought to radians."""
     def deg2rad_(self) -> Tensor:
         """Angles in degrees brought to radians."""
+    def det(self) -> Tensor:
+        """Determinant of square matrices; its gradient is the matrix of cofactors, of singular..."""
     def detach(self) -> Tensor:
         """The same memory without history or tangent; it still shares the version counter."""
     def diag(self, diagonal: int = 0) -> Tensor:
@@ -580,6 +595,8 @@ class _TensorOps:
         """Slices of one dimension in the order of a vector of indices."""
     def inner(self, other: Tensor) -> Tensor:
         """Sum of products over the last dimension of both."""
+    def inverse(self) -> Tensor:
+        """Inverse of square matrices."""
     def isclose(self, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
     def isfinite(self) -> Tensor:
@@ -822,6 +839,8 @@ class _TensorOps:
         """Input with the elements of source written, or added, at places counted in row-major order."""
     def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """Input with the elements of source written, or added, at places counted in row-major order."""
+    def qr(self, some: bool = True) -> _qr_0_result:
+        """Orthonormal columns and triangular factor under the older name of linalg.qr."""
     def quantile(self, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
         """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
     def rad2deg(self) -> Tensor:
@@ -931,6 +950,8 @@ class _TensorOps:
         """Hyperbolic sine of each element."""
     def slice_scatter(self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
         """Copy of input with src in place of a slice of dim."""
+    def slogdet(self) -> _slogdet_0_result:
+        """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
     def softmax(self, dim: int, *, dtype: dtype | None = None) -> Tensor:
         """Exponentials along dim divided by their sum, without overflow."""
     def sort(self, dim: int = -1, descending: bool = False, *, stable: bool = False) -> _sort_0_result:
@@ -976,6 +997,8 @@ class _TensorOps:
         """Difference of input and alpha times other."""
     def sum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Sum of the elements along dim, of all without one; integers are summed as int64."""
+    def svd(self, some: bool = True, compute_uv: bool = True) -> _svd_0_result:
+        """Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd..."""
     def swapaxes(self, dim0: int, dim1: int) -> Tensor:
         """View with two dimensions exchanged."""
     def swapaxes_(self, dim0: int, dim1: int) -> Tensor:

@@ -179,28 +179,3 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     norms = tp.linalg.vector_norm(input, p, rest, True)
     one = tp.ones((), dtype=norms.dtype)
     return input * tp.where(norms > maxnorm, maxnorm / (norms + 1e-7), one).to(input.dtype)
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    if sparse:
-        raise NotImplementedError("embedding: gradients are dense; leave sparse out")
-    if padding_idx is not None and not -len(weight) <= padding_idx < len(weight):
-        raise ValueError(f"embedding: padding_idx={padding_idx} is no row of a table of {len(weight)}")
-    if max_norm is not None:
-        with tp.no_grad():
-            rows = tp.unique(input)
-            weight[rows] = tp.renorm(weight[rows], norm_type, 0, max_norm)
-    out = tp._C.internal.embedding_rows(input, weight, padding_idx)
-    if scale_grad_by_freq and weight.requires_grad:
-        flat = input.reshape([-1])
-        often = tp.bincount(flat, minlength=len(weight))[flat].to(weight.dtype).reshape([*input.shape, 1])
-        out = out / often + (out - out / often).detach()
-    return out

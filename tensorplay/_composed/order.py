@@ -269,22 +269,3 @@ def cov(
         free = total - correction * (w * aweights.to(real)).sum() / total
     out = tp.matmul(centred * w, centred.conj().transpose(0, 1)) / free.clamp(min=0)
     return out if input.ndim == 2 else out.reshape([])
-
-
-# ---- medians without nan --------------------------------------------------------------------------------------------
-
-Median = namedtuple("Median", ["values", "indices"])
-
-
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    if dim is None:
-        return tp._C.internal.nanmedian_all(input)
-    if input.ndim == 0:
-        return Median(input.clone(), tp.zeros((), dtype=tp.int64))
-    if input.shape[dim] == 0:
-        raise IndexError(f"nanmedian: dimension {dim} of sizes {list(input.shape)} has no element")
-    values, places = input.sort(dim, stable=True)  # nan comes last
-    count = values.isnan().logical_not().sum(dim, keepdim=True)
-    at = ((count - 1) // 2).clamp(min=0)
-    values, places = values.gather(dim, at), places.gather(dim, at)
-    return Median(values, places) if keepdim else Median(values.squeeze(dim), places.squeeze(dim))

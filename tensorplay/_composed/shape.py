@@ -268,24 +268,3 @@ def diff(
         low, high = x.narrow(dim, 0, m - 1), x.narrow(dim, 1, m - 1)
         x = high ^ low if x.dtype == tp.bool else high - low
     return x
-
-
-def _at_least(op: str, tensors: Sequence[Any], lift: Any) -> Any:
-    several = not (len(tensors) == 1 and isinstance(tensors[0], tp.Tensor))
-    out = tuple(lift(x) for x in _given(op, tensors))
-    return out if several else out[0]
-
-
-def atleast_1d(*tensors: Any) -> Any:
-    return _at_least("atleast_1d", tensors, lambda x: x if x.ndim else x.reshape([1]))
-
-
-def atleast_2d(*tensors: Any) -> Any:
-    return _at_least("atleast_2d", tensors, lambda x: x if x.ndim > 1 else x.reshape([1, -1]))
-
-
-def atleast_3d(*tensors: Any) -> Any:
-    def lift(x: Tensor) -> Tensor:
-        return x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else x.reshape([1, -1, 1])
-
-    return _at_least("atleast_3d", tensors, lift)

@@ -18,10 +18,11 @@ class NameTaken(ValueError):
 
 
 def claim(namespace: str, ops: list[str], who: str, content: str, replace: bool = False) -> None:
-    """Notes that `who` has these ops. Raises NameTaken where another definition has one."""
+    """Notes that `who` has these ops. Raises NameTaken where a definition elsewhere has one; the same place may define
+    its op again: a cell, a file that was edited, a function that makes ops."""
     for op in ops:
         have = _taken.get((namespace, op))
-        if namespace == "tensorplay" or (have is not None and have[1] != content and not replace):
+        if namespace == "tensorplay" or (have is not None and who != have[0] and content != have[1] and not replace):
             other = "tensorplay itself" if have is None else have[0]
             raise NameTaken(
                 f"op '{op}' in namespace '{namespace}': {who} would take the name from {other}; choose another name or "
@@ -38,11 +39,12 @@ def functions(library: ModuleType, module: str) -> dict[str, dict[str, Any]]:
 
 
 def install_methods(library: ModuleType, who: str, replace: bool = False) -> None:
-    """Puts the library's methods on Tensor. Raises NameTaken where Tensor has one of that name."""
+    """Puts the library's methods on Tensor. Raises NameTaken where Tensor has one of that name; `replace` takes it from
+    others, but never from tensorplay."""
     names: list[str] = _C._library_methods(library)
     for name in names:
         owner = _methods.get(name, "tensorplay" if hasattr(_C.Tensor, name) else who)
-        if owner != who and not replace:
+        if owner != who and (not replace or owner == "tensorplay"):
             raise NameTaken(f"method Tensor.{name}: {who} would take the name from {owner}; choose another")
     if names:
         _C._install_methods(library)

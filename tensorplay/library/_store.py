@@ -69,7 +69,10 @@ def one(keys: dict[str, Any], where: Caller, namespace: str | None, replace: boo
         return define([Given(keys, places)], where.filename, headers)
 
     content = _content(keys)
-    return _define(generate, content, sources, headers, where, namespace, replace)
+    sig = keys["sig"]
+    first = sig if isinstance(sig, str) else str(sig[0]) if sig else ""
+    name = str(keys.get("op") or first.partition("(")[0].strip())
+    return _define(name, generate, content, sources, headers, where, namespace, replace)
 
 
 def from_function(
@@ -86,7 +89,7 @@ def from_function(
         return define([given(function, facts.constants, keys)], where.filename)
 
     content = _content({"function": facts.key, **keys})
-    return _define(generate, content, (), (), where, namespace, replace)
+    return _define(function.__name__, generate, content, (), (), where, namespace, replace)
 
 
 def from_file(path: str, namespace: str | None) -> ModuleType:
@@ -107,7 +110,7 @@ def from_file(path: str, namespace: str | None) -> ModuleType:
     full = f"tensorplay.library.{name}"
     homes = _names.functions(library, full)
     _names.claim(name, [op for found in homes.values() for op in found], str(Path(path).resolve()), key)
-    _names.install_methods(library, str(Path(path).resolve()), replace=True)
+    _names.install_methods(library, str(Path(path).resolve()))
     module = ModuleType(full, f"The ops of {path}.")
     vars(module).update(_names.as_members(homes, full))
     sys.modules[full] = module  # where pickle looks for them
@@ -137,13 +140,13 @@ def _content(keys: Mapping[str, Any]) -> bytes:
 
 
 def _define(
-    generate: Callable[[], Any], content: bytes, sources: tuple[Path, ...], headers: tuple[Path, ...], where: Caller,
-    namespace: str | None, replace: bool,
+    name: str, generate: Callable[[], Any], content: bytes, sources: tuple[Path, ...], headers: tuple[Path, ...],
+    where: Caller, namespace: str | None, replace: bool,
 ) -> Any:  # fmt: skip
     key = _key(content, (*sources, *headers))
     library = _library(key, generate, sources, (headers[0].parent,) if headers else ())
     homes = _names.functions(library, where.module)
-    (name, function), *_ = [item for found in homes.values() for item in found.items()]
+    function = next(found[name] for found in homes.values() if name in found)
     _names.claim(namespace or where.module, [name], str(where), key, replace or where.interactive)
     _names.install_methods(library, str(where), replace or where.interactive)
     return function

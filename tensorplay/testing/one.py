@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,18 +103,21 @@ def bench(ops: str, op: str) -> int:
             arrays = [rng.uniform(*span, n).astype(np.float32) for span in spans]
             xs = [library.tensor(a) for a in arrays]
             try:
-                forward = best(lambda f=f, xs=xs: f(*xs)) / n
+                forward = best(partial(f, *xs)) / n
             except Exception as e:
                 cells.append(f"{type(e).__name__}: {e}"[:38])
                 break
             for x in xs:
                 x.requires_grad_()
             ones = library.ones(n)
-            grad = library.autograd.grad
-            both = best(lambda f=f, xs=xs, ones=ones, grad=grad: grad(f(*xs), xs, ones)) / n
+            both = best(partial(_gradient, library, f, xs, ones)) / n
             cells.append(f"{forward:>20.2f}{both:>20.2f}")
         print(f"{name:12}" + "".join(cells))
     return 0
+
+
+def _gradient(library: Any, f: Callable[..., Any], xs: list[Any], ones: Any) -> Any:
+    return library.autograd.grad(f(*xs), xs, ones)
 
 
 def best(call: Callable[[], Any], seconds: float = 0.2) -> float:
@@ -136,7 +140,7 @@ def _apart(text: str, names: list[str], rest: dict[str, Any], library: Any) -> C
         for f in F.calls(F.parse(text))
     }
     space |= {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, **rest}
-    return eval(f"lambda {', '.join(names)}: {text}", space)  # type: ignore[no-any-return]
+    return eval(f"lambda {', '.join(names)}: {text}", space)
 
 
 def main() -> int:

@@ -395,6 +395,11 @@ def test_validate_outputs() -> None:
         Returns.apply(x, make).sum().backward()
         assert (x.grad if want is None else x.grad.tolist()) == want
         assert x.grad is None or x.grad.dtype == F64
+    seen = []
+    y = x * 1
+    y.register_hook(lambda g: seen.append(g.dtype))
+    Returns.apply(y, lambda g: g.float()).sum().backward()
+    assert seen == [F64]
     text = r"returned an invalid gradient at index 0 - got \[5\] but expected shape compatible with \[2\]"
     with pytest.raises(RuntimeError, match=text):
         Returns.apply(x, lambda g: tp.ones(5, dtype=F64)).sum().backward()

@@ -109,6 +109,21 @@ def test_scribbling() -> None:
     assert seed.tolist() == [1.0, 1.0]
 
 
+@row("12.a backward that scribbles on its gradient")
+def test_a_scribbling_hook() -> None:
+    x, w = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    y = x * 1
+    z = y + w  # hands the same gradient to both
+
+    def scribbles(g) -> None:
+        g.mul_(100)
+
+    y.register_hook(scribbles)
+    seed = const(1.0, 1.0)
+    z.backward(seed)
+    assert w.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
+
+
 @row("12.gradients of different leaves share no memory")
 def test_no_shared_memory() -> None:
     a, b, seed = leaf(1.0, 1.0), leaf(1.0, 1.0), const(1.0, 1.0)

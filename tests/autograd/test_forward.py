@@ -130,6 +130,20 @@ def test_an_in_place_op_without_a_derivative_ends_the_tangent(name: str) -> None
 
 
 @row("6.propagation rules")
+@pytest.mark.parametrize("f", [lambda x: x + 1, lambda x: x.t().reshape(-1), lambda x: x.clone(), lambda x: x - 0])
+def test_a_change_stays_out_of_the_tangent_of_the_input(f) -> None:
+    with fw.dual_level():
+        x = fw.make_dual(tp.ones(2, 2, dtype=F64), tp.ones(2, 2, dtype=F64)) * 1
+        y, kept = f(x), x[:1]
+        y[:1].zero_()
+        assert fw.unpack_dual(x).tangent.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+        y = f(x)
+        kept.mul_(3)
+        assert set(fw.unpack_dual(y).tangent.flatten().tolist()) == {1.0}
+        assert fw.unpack_dual(x).tangent.tolist() == [[3.0, 3.0], [1.0, 1.0]]
+
+
+@row("6.propagation rules")
 def test_out_takes_no_tangents() -> None:
     out = const(0.0, 0.0)
     with fw.dual_level():

@@ -183,9 +183,12 @@ def test_output_grad_dtype() -> None:
 @row("3.input_grad_buffers")
 @pytest.mark.ours
 def test_input_grad_buffers() -> None:
+    given = []
+
     def backward(ctx, g):
         buffer, none = ctx.input_grad_buffers
         assert none is None
+        given.append(buffer is not None)
         if buffer is None:
             return g * 3, None
         buffer.add_(g * 3)
@@ -194,8 +197,14 @@ def test_input_grad_buffers() -> None:
     x = leaf(1.0, 2.0)
     cls = make(lambda ctx, x, k: x * k, backward)
     y = cls.apply(x, 3.0)
-    ((x * 5).sum() + y.sum()).backward()
-    assert x.grad.tolist() == [8.0, 8.0]
+    ((x * 5).sum() + y.sum()).backward()  # the product is younger: its gradient is there first
+    assert x.grad.tolist() == [8.0, 8.0] and given == [True]
+    x.grad = None
+    cls.apply(x, 3.0).sum().backward()
+    x.grad = None
+    shared = (x * 1).view(2)
+    (cls.apply(shared, 3.0).sum() + (shared + shared.detach().requires_grad_()).sum()).backward()
+    assert x.grad.tolist() == [4.0, 4.0] and given == [True, False, False]
     with pytest.raises(RuntimeError, match="only while"):
         _ = y.grad_fn.input_grad_buffers
     with pytest.raises(RuntimeError, match="create_graph"):

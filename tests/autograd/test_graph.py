@@ -122,6 +122,18 @@ def test_accumulate_node() -> None:
     assert node.next_functions == ()
 
 
+@row("5.AccumulateGrad node")
+def test_an_accumulator_called_by_hand() -> None:
+    x = leaf(1.0)
+    y = x * 2
+    accumulate = y.grad_fn.next_functions[0][0]
+    accumulate(const(5.0))
+    assert x.grad.tolist() == [5.0]
+    x.requires_grad_(False)
+    accumulate(const(5.0))
+    assert x.grad.tolist() == [5.0]
+
+
 @row("5.GradientEdge, get_gradient_edge")
 def test_gradient_edge() -> None:
     x = leaf(2.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -199,3 +200,22 @@ def test_a_hand_edit_shows_in_the_diff(tmp_path, small: dict[str, str]) -> None:
     path = tmp_path / "cpp/ops/unary.h"
     path.write_text(path.read_text().replace("TanhBackward", "ThanBackward"))
     assert "+class TP_API TanhBackward" in write.diff(small, tmp_path)
+
+
+def test_one_call_for_gradients_that_differ_in_what_is_wanted() -> None:
+    folder = Path(__file__).parents[2] / "generated" / "cpp" / "ops"
+    text = next(
+        t for f in sorted(folder.glob("nn_*.cpp")) if "GradVec NativeLayerNormBackward::apply(" in (t := f.read_text())
+    )
+    apply = function(text, "GradVec NativeLayerNormBackward::apply(")
+    assert apply.count("native_layer_norm_vjp_") == 1
+    assert "joint = native_layer_norm_vjp_joint<Storage>(" in apply
+    assert all(f"grads[{i}] = fit(joint[{i}]," in apply for i in range(3))
+
+
+def test_short_forms_for_whole_blocks(small: dict[str, str]) -> None:
+    loops = small["cpp/kernels/unary.cpp"]
+    exp = function(loops, "void exp(std::int64_t n")
+    assert "if (m::exp_near(end - from, input + from))" in exp
+    assert "to[i] = m::exp_fast(input[i]);" in exp and "to[i] = m::exp(input[i]);" in exp
+    assert "exp_near" not in function(loops, "void bump")

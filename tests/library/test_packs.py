@@ -136,10 +136,14 @@ def test_methods_and_names_are_claimed_once(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(NameTaken, match=r"method Tensor\.curl: pack c would take the name from pack b"):
         _names.install_methods(ModuleType("c"), "pack c")
     assert [m.__name__ for m in installed] == ["b"]
+    _names.install_methods(ModuleType("c"), "pack c", replace=True)
+    with pytest.raises(NameTaken, match="from tensorplay"):
+        _names.install_methods(ModuleType("a"), "pack a", replace=True)
     monkeypatch.setattr(_names, "_taken", {})
     _names.claim("fields", ["curl"], "pack fields 1.0", "x")
     with pytest.raises(NameTaken, match=r"op 'curl' in namespace 'fields': pack other would .* from pack fields 1\.0"):
         _names.claim("fields", ["curl"], "pack other", "y")
+    _names.claim("fields", ["curl"], "pack fields 1.0", "edited")
 
 
 def test_a_pack_is_not_made_over_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,205 @@
 namespace tp::python {
 namespace {
 
+// fmod
+constexpr Param kFmodSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kFmodSpec{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", kFmodSpecParams};
+
+PyObject* fmod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fmod", [&]() -> PyObject* {
+    const Spec& spec = kFmodSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::fmod_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* fmod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fmod_call(nullptr, args, nargs, kwnames);
+}
+PyObject* fmod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fmod_call(self, args, nargs, kwnames);
+}
+PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fmod", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kFmodSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::fmod_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// gcd
+constexpr Param kGcdSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kGcdSpec{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", kGcdSpecParams};
+
+PyObject* gcd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gcd", [&]() -> PyObject* {
+    const Spec& spec = kGcdSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::gcd_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::gcd(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* gcd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gcd_call(nullptr, args, nargs, kwnames);
+}
+PyObject* gcd_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gcd_call(self, args, nargs, kwnames);
+}
+PyObject* gcd_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gcd", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kGcdSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::gcd_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* gcd_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("gcd_", gcd_inplace, args, nargs, kwnames);
+}
+
+// heaviside
+constexpr Param kHeavisideSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHeavisideSpec{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", kHeavisideSpecParams};
+
+PyObject* heaviside_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("heaviside", [&]() -> PyObject* {
+    const Spec& spec = kHeavisideSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::heaviside_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::heaviside(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* heaviside_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return heaviside_call(nullptr, args, nargs, kwnames);
+}
+PyObject* heaviside_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return heaviside_call(self, args, nargs, kwnames);
+}
+PyObject* heaviside_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("heaviside", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kHeavisideSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::heaviside_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// hermite_h
+constexpr Param kHermiteHSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"degree", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kHermiteHSpec{"hermite_h", "hermite_h(Tensor x, Tensor degree, int order) -> Tensor out", kHermiteHSpecParams};
+
+PyObject* hermite_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_h", [&]() -> PyObject* {
+    const Spec& spec = kHermiteHSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* hermite_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_h_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_he
+constexpr Param kHermiteHeSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"degree", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kHermiteHeSpec{"hermite_he", "hermite_he(Tensor x, Tensor degree, int order) -> Tensor out", kHermiteHeSpecParams};
+
+PyObject* hermite_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_he", [&]() -> PyObject* {
+    const Spec& spec = kHermiteHeSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* hermite_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_he_call(nullptr, args, nargs, kwnames);
+}
+
+// huber
+constexpr Param kHuberSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"delta", Kind::Float},
+};
+const Spec kHuberSpec{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", kHuberSpecParams};
+
+PyObject* huber_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("huber", [&]() -> PyObject* {
+    const Spec& spec = kHuberSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::huber(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* huber_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return huber_call(nullptr, args, nargs, kwnames);
+}
+
+// hypot
+constexpr Param kHypotSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHypotSpec{"hypot", "hypot(Tensor input, Tensor other) -> Tensor out", kHypotSpecParams};
+
+PyObject* hypot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hypot", [&]() -> PyObject* {
+    const Spec& spec = kHypotSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::hypot_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::hypot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* hypot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hypot_call(nullptr, args, nargs, kwnames);
+}
+PyObject* hypot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hypot_call(self, args, nargs, kwnames);
+}
+PyObject* hypot_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hypot", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kHypotSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::hypot_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // igamma
 constexpr Param kIgammaSpecParams[] = {
     {"input", Kind::Tensor},
@@ -236,453 +435,60 @@ PyObject* logaddexp2_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return logaddexp2_call(self, args, nargs, kwnames);
 }
 
-// maximum
-constexpr Param kMaximumSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMaximumSpec{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", kMaximumSpecParams};
-
-PyObject* maximum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("maximum", [&]() -> PyObject* {
-    const Spec& spec = kMaximumSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::maximum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* maximum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return maximum_call(nullptr, args, nargs, kwnames);
-}
-PyObject* maximum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return maximum_call(self, args, nargs, kwnames);
-}
-
-// minimum
-constexpr Param kMinimumSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMinimumSpec{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", kMinimumSpecParams};
-
-PyObject* minimum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("minimum", [&]() -> PyObject* {
-    const Spec& spec = kMinimumSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::minimum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* minimum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return minimum_call(nullptr, args, nargs, kwnames);
-}
-PyObject* minimum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return minimum_call(self, args, nargs, kwnames);
-}
-
-// mul
-constexpr Param kMulSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMulSpec{"mul", "mul(Tensor input, Tensor other) -> Tensor out", kMulSpecParams};
-
-PyObject* mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mul", [&]() -> PyObject* {
-    const Spec& spec = kMulSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::mul_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mul_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mul_call(self, args, nargs, kwnames);
-}
-PyObject* mul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mul", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kMulSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::mul_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-
-// nextafter
-constexpr Param kNextafterSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
-
-PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("nextafter", [&]() -> PyObject* {
-    const Spec& spec = kNextafterSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::nextafter_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nextafter_call(nullptr, args, nargs, kwnames);
-}
-PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nextafter_call(self, args, nargs, kwnames);
-}
-PyObject* nextafter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("nextafter", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kNextafterSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::nextafter_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-
-// pow
-constexpr Param kPowSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"exponent", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kPowSpec{"pow", "pow(Tensor input, Tensor exponent) -> Tensor out", kPowSpecParams};
-
-PyObject* pow_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pow", [&]() -> PyObject* {
-    const Spec& spec = kPowSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::pow_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::pow(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* pow_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pow_call(nullptr, args, nargs, kwnames);
-}
-PyObject* pow_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pow_call(self, args, nargs, kwnames);
-}
-PyObject* pow_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pow", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kPowSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::pow_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-
-// remainder
-constexpr Param kRemainderSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kRemainderSpec{"remainder", "remainder(Tensor input, Tensor other) -> Tensor out", kRemainderSpecParams};
-
-PyObject* remainder_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("remainder", [&]() -> PyObject* {
-    const Spec& spec = kRemainderSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::remainder_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::remainder(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* remainder_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return remainder_call(nullptr, args, nargs, kwnames);
-}
-PyObject* remainder_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return remainder_call(self, args, nargs, kwnames);
-}
-PyObject* remainder_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("remainder", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kRemainderSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::remainder_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-
-// rsub
-constexpr Param kRsubSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"alpha", Kind::Scalar, true, true},
-};
-const Spec kRsubSpec{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kRsubSpecParams};
-
-PyObject* rsub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rsub", [&]() -> PyObject* {
-    const Spec& spec = kRsubSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::rsub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
-  });
-}
-PyObject* rsub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rsub_call(nullptr, args, nargs, kwnames);
-}
-
-// smooth_l1
-constexpr Param kSmoothL1SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"beta", Kind::Float},
-};
-const Spec kSmoothL1Spec{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out", kSmoothL1SpecParams};
-
-PyObject* smooth_l1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("smooth_l1", [&]() -> PyObject* {
-    const Spec& spec = kSmoothL1Spec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::smooth_l1(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
-  });
-}
-PyObject* smooth_l1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return smooth_l1_call(nullptr, args, nargs, kwnames);
-}
-
-// squared_difference
-constexpr Param kSquaredDifferenceSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-};
-const Spec kSquaredDifferenceSpec{"squared_difference", "squared_difference(Tensor input, Tensor target) -> Tensor out", kSquaredDifferenceSpecParams};
-
-PyObject* squared_difference_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("squared_difference", [&]() -> PyObject* {
-    const Spec& spec = kSquaredDifferenceSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::squared_difference(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* squared_difference_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return squared_difference_call(nullptr, args, nargs, kwnames);
-}
-
-// strong_mul
-constexpr Param kStrongMulSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-};
-const Spec kStrongMulSpec{"strong_mul", "strong_mul(Tensor input, Tensor other) -> Tensor out", kStrongMulSpecParams};
-
-PyObject* strong_mul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("strong_mul", [&]() -> PyObject* {
-    const Spec& spec = kStrongMulSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::strong_mul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* strong_mul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return strong_mul_call(nullptr, args, nargs, kwnames);
-}
-
-// sub
-constexpr Param kSubSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"alpha", Kind::Scalar, true, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSubSpec{"sub", "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", kSubSpecParams};
-
-PyObject* sub_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sub", [&]() -> PyObject* {
-    const Spec& spec = kSubSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(3)) return wrap(ops::sub_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)), to_tensor(spec, a, 3)));
-    return kept(wrap(ops::sub(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)))), spec, a);
-  });
-}
-PyObject* sub_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sub_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sub_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sub_call(self, args, nargs, kwnames);
-}
-PyObject* sub_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sub", [&]() -> PyObject* {
-    Slots<4> a;
-    const Spec& spec = kSubSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sub_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_scalar(spec, a, 2, Scalar(1)));
-    Py_INCREF(self);
-    return self;
-  });
-}
-
-// xlog1py
-constexpr Param kXlog1pySpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-};
-const Spec kXlog1pySpec{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", kXlog1pySpecParams};
-
-PyObject* xlog1py_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("xlog1py", [&]() -> PyObject* {
-    const Spec& spec = kXlog1pySpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::xlog1py(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* xlog1py_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return xlog1py_call(nullptr, args, nargs, kwnames);
-}
-
-// xlogy
-constexpr Param kXlogySpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kXlogySpec{"xlogy", "xlogy(Tensor input, Tensor other) -> Tensor out", kXlogySpecParams};
-
-PyObject* xlogy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("xlogy", [&]() -> PyObject* {
-    const Spec& spec = kXlogySpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::xlogy_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::xlogy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* xlogy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return xlogy_call(nullptr, args, nargs, kwnames);
-}
-PyObject* xlogy_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return xlogy_call(self, args, nargs, kwnames);
-}
-PyObject* xlogy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("xlogy", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kXlogySpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::xlogy_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* xlogy_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("xlogy_", xlogy_inplace, args, nargs, kwnames);
-}
-
-// zeta
-constexpr Param kZetaSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kZetaSpec{"zeta", "zeta(Tensor input, Tensor other) -> Tensor out", kZetaSpecParams};
-
-PyObject* zeta_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("zeta", [&]() -> PyObject* {
-    const Spec& spec = kZetaSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::zeta_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::zeta(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* zeta_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return zeta_call(nullptr, args, nargs, kwnames);
-}
-
-PyObject* mul_operator_mul(PyObject* left, PyObject* right) {
-  return guarded("mul", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return kept(wrap(ops::mul(a.value, b.value)), left, right);
-  });
-}
-
-PyObject* mul_operator_mul_inplace(PyObject* left, PyObject* right) {
-  return guarded("mul", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    ops::mul_(a.value, b.value);
-    Py_INCREF(left);
-    return left;
-  });
-}
-
-PyObject* pow_operator_pow(PyObject* left, PyObject* right) {
-  return guarded("pow", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return kept(wrap(ops::pow(a.value, b.value)), left, right);
-  });
-}
-
-PyObject* pow_operator_pow_inplace(PyObject* left, PyObject* right) {
-  return guarded("pow", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    ops::pow_(a.value, b.value);
-    Py_INCREF(left);
-    return left;
-  });
-}
-
-PyObject* remainder_operator_mod(PyObject* left, PyObject* right) {
-  return guarded("remainder", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return kept(wrap(ops::remainder(a.value, b.value)), left, right);
-  });
-}
-
-PyObject* remainder_operator_mod_inplace(PyObject* left, PyObject* right) {
-  return guarded("remainder", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    ops::remainder_(a.value, b.value);
-    Py_INCREF(left);
-    return left;
-  });
-}
-
-PyObject* sub_operator_sub(PyObject* left, PyObject* right) {
-  return guarded("sub", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return kept(wrap(ops::sub(a.value, b.value, Scalar(1))), left, right);
-  });
-}
-
-PyObject* sub_operator_sub_inplace(PyObject* left, PyObject* right) {
-  return guarded("sub", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    ops::sub_(a.value, b.value, Scalar(1));
-    Py_INCREF(left);
-    return left;
-  });
-}
-
 PyMethodDef functions_top[] = {
+    {"fmod", fast(fmod_function), METH_FASTCALL | METH_KEYWORDS,
+     "fmod(input, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1\n"
+     "  d other = -trunc(input / other)"},
+    {"gcd", fast(gcd_function), METH_FASTCALL | METH_KEYWORDS,
+     "gcd(input, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"gcd_", fast(gcd_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "gcd_(input, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers. In place: self is overwritten and\n"
+     "returned."},
+    {"heaviside", fast(heaviside_function), METH_FASTCALL | METH_KEYWORDS,
+     "heaviside(input, values)\n"
+     "--\n"
+     "\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  values: Tensor"},
+    {"hypot", fast(hypot_function), METH_FASTCALL | METH_KEYWORDS,
+     "hypot(input, other)\n"
+     "--\n"
+     "\n"
+     "Length of the vector (input, other) without overflow; at the origin the subgradient 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(out == 0, 0, input / out)\n"
+     "  d other = where(out == 0, 0, other / out)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, other = 0, d_input = 0, d_other = 0"},
     {"igamma", fast(igamma_function), METH_FASTCALL | METH_KEYWORDS,
      "igamma(input, other)\n"
      "--\n"
@@ -768,167 +574,50 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(out == -inf, 0, exp2(input - out))\n"
      "  d other = where(out == -inf, 0, exp2(other - out))"},
-    {"maximum", fast(maximum_function), METH_FASTCALL | METH_KEYWORDS,
-     "maximum(input, other)\n"
-     "--\n"
-     "\n"
-     "Larger of the two, nan if either is nan; a tie shares the gradient.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"minimum", fast(minimum_function), METH_FASTCALL | METH_KEYWORDS,
-     "minimum(input, other)\n"
-     "--\n"
-     "\n"
-     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"mul", fast(mul_function), METH_FASTCALL | METH_KEYWORDS,
-     "mul(input, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = other\n"
-     "  d other = input"},
-    {"multiply", fast(mul_function), METH_FASTCALL | METH_KEYWORDS,
-     "multiply(input, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = other\n"
-     "  d other = input"},
-    {"nextafter", fast(nextafter_function), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter(input, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"pow", fast(pow_function), METH_FASTCALL | METH_KEYWORDS,
-     "pow(input, exponent)\n"
-     "--\n"
-     "\n"
-     "Input raised to the exponent, with numbers accepted on either side.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  exponent: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(exponent == 0, 0, exponent * input**(exponent - 1))\n"
-     "  d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, exponent = 1, d_input = 1, d_exponent = 0"},
-    {"remainder", fast(remainder_function), METH_FASTCALL | METH_KEYWORDS,
-     "remainder(input, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that floors, with the sign of other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -floor(input / other)"},
-    {"rsub", fast(rsub_function), METH_FASTCALL | METH_KEYWORDS,
-     "rsub(input, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Other minus alpha times input.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  alpha: number, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -alpha\n"
-     "  d other = 1"},
-    {"sub", fast(sub_function), METH_FASTCALL | METH_KEYWORDS,
-     "sub(input, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  alpha: number, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -alpha"},
-    {"subtract", fast(sub_function), METH_FASTCALL | METH_KEYWORDS,
-     "subtract(input, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  alpha: number, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -alpha"},
-    {"xlogy", fast(xlogy_function), METH_FASTCALL | METH_KEYWORDS,
-     "xlogy(input, other)\n"
-     "--\n"
-     "\n"
-     "Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0 and other <= 0, 0, log(other))\n"
-     "  d other = input / other"},
-    {"xlogy_", fast(xlogy_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "xlogy_(input, other)\n"
-     "--\n"
-     "\n"
-     "Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite. In\n"
-     "place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"hermite_h", fast(hermite_h_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_h(x, degree, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives in x of Hermite polynomials of the physicists, by degree and order.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  degree: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d x = hermite_h(x, degree, order + 1)"},
+    {"hermite_he", fast(hermite_he_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_he(x, degree, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives in x of Hermite polynomials of probability theory, by degree and order.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  degree: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d x = hermite_he(x, degree, order + 1)"},
+    {"huber", fast(huber_function), METH_FASTCALL | METH_KEYWORDS,
+     "huber(input, target, delta)\n"
+     "--\n"
+     "\n"
+     "Squared difference up to delta, linear beyond it with the slope delta.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  delta: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)\n"
+     "  d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)"},
     {"laguerre_l", fast(laguerre_l_function), METH_FASTCALL | METH_KEYWORDS,
      "laguerre_l(x, degree, order)\n"
      "--\n"
@@ -955,47 +644,6 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d x = legendre_p(x, degree, order + 1)"},
-    {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
-     "smooth_l1(input, target, beta)\n"
-     "--\n"
-     "\n"
-     "Absolute difference, rounded off by a parabola below beta.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  beta: float\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input - target) < beta, (input - target) / beta, sgn(input - target))\n"
-     "  d target = where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target))"},
-    {"squared_difference", fast(squared_difference_function), METH_FASTCALL | METH_KEYWORDS,
-     "squared_difference(input, target)\n"
-     "--\n"
-     "\n"
-     "Squared difference of each pair of elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2 * (input - target)\n"
-     "  d target = -2 * (input - target)"},
-    {"strong_mul", fast(strong_mul_function), METH_FASTCALL | METH_KEYWORDS,
-     "strong_mul(input, other)\n"
-     "--\n"
-     "\n"
-     "Product that is 0 where other is 0, whatever input is there; the chain rule's product in\n"
-     "every derived formula.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = other\n"
-     "  d other = input"},
     {},
 };
 
@@ -1026,50 +674,81 @@ PyMethodDef functions_special[] = {
      "Derivative:\n"
      "  d input: not implemented, the derivative in the order has no closed form\n"
      "  d other = -exp(xlogy(input - 1, other) - other - lgamma(input))"},
-    {"xlog1py", fast(xlog1py_function), METH_FASTCALL | METH_KEYWORDS,
-     "xlog1py(input, other)\n"
-     "--\n"
-     "\n"
-     "Input times log(1 + other), 0 where input is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0 and other <= -1, 0, log1p(other))\n"
-     "  d other = input / (1 + other)"},
-    {"xlogy", fast(xlogy_function), METH_FASTCALL | METH_KEYWORDS,
-     "xlogy(input, other)\n"
-     "--\n"
-     "\n"
-     "Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0 and other <= 0, 0, log(other))\n"
-     "  d other = input / other"},
-    {"zeta", fast(zeta_function), METH_FASTCALL | METH_KEYWORDS,
-     "zeta(input, other)\n"
-     "--\n"
-     "\n"
-     "Hurwitz zeta function, the sum of (k + other) to the power -input over k from 0; inf for\n"
-     "input 1 and nan below.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input: not implemented, the derivative in the exponent has no closed form\n"
-     "  d other = -input * zeta(input + 1, other)"},
     {},
 };
 
 PyMethodDef methods[] = {
+    {"fmod", fast(fmod_method), METH_FASTCALL | METH_KEYWORDS,
+     "fmod($self, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1\n"
+     "  d other = -trunc(input / other)"},
+    {"fmod_", fast(fmod_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "fmod_($self, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input. In place: self is\n"
+     "overwritten and returned."},
+    {"gcd", fast(gcd_method), METH_FASTCALL | METH_KEYWORDS,
+     "gcd($self, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"gcd_", fast(gcd_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "gcd_($self, other)\n"
+     "--\n"
+     "\n"
+     "Greatest common divisor of each pair of whole numbers. In place: self is overwritten and\n"
+     "returned."},
+    {"heaviside", fast(heaviside_method), METH_FASTCALL | METH_KEYWORDS,
+     "heaviside($self, values)\n"
+     "--\n"
+     "\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  values: Tensor"},
+    {"heaviside_", fast(heaviside_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "heaviside_($self, values)\n"
+     "--\n"
+     "\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero. In place: self is\n"
+     "overwritten and returned."},
+    {"hypot", fast(hypot_method), METH_FASTCALL | METH_KEYWORDS,
+     "hypot($self, other)\n"
+     "--\n"
+     "\n"
+     "Length of the vector (input, other) without overflow; at the origin the subgradient 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(out == 0, 0, input / out)\n"
+     "  d other = where(out == 0, 0, other / out)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, other = 0, d_input = 0, d_other = 0"},
+    {"hypot_", fast(hypot_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "hypot_($self, other)\n"
+     "--\n"
+     "\n"
+     "Length of the vector (input, other) without overflow; at the origin the subgradient 0. In\n"
+     "place: self is overwritten and returned."},
     {"igamma", fast(igamma_method), METH_FASTCALL | METH_KEYWORDS,
      "igamma($self, other)\n"
      "--\n"
@@ -1167,187 +846,6 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  d input = where(out == -inf, 0, exp2(input - out))\n"
      "  d other = where(out == -inf, 0, exp2(other - out))"},
-    {"maximum", fast(maximum_method), METH_FASTCALL | METH_KEYWORDS,
-     "maximum($self, other)\n"
-     "--\n"
-     "\n"
-     "Larger of the two, nan if either is nan; a tie shares the gradient.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"minimum", fast(minimum_method), METH_FASTCALL | METH_KEYWORDS,
-     "minimum($self, other)\n"
-     "--\n"
-     "\n"
-     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"mul", fast(mul_method), METH_FASTCALL | METH_KEYWORDS,
-     "mul($self, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = other\n"
-     "  d other = input"},
-    {"mul_", fast(mul_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "mul_($self, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element. In place: self is overwritten and returned."},
-    {"multiply", fast(mul_method), METH_FASTCALL | METH_KEYWORDS,
-     "multiply($self, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = other\n"
-     "  d other = input"},
-    {"multiply_", fast(mul_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "multiply_($self, other)\n"
-     "--\n"
-     "\n"
-     "Product of the two, element by element. In place: self is overwritten and returned."},
-    {"nextafter", fast(nextafter_method), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter($self, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"nextafter_", fast(nextafter_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter_($self, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other. In place: self is overwritten and\n"
-     "returned."},
-    {"pow", fast(pow_method), METH_FASTCALL | METH_KEYWORDS,
-     "pow($self, exponent)\n"
-     "--\n"
-     "\n"
-     "Input raised to the exponent, with numbers accepted on either side.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  exponent: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(exponent == 0, 0, exponent * input**(exponent - 1))\n"
-     "  d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, exponent = 1, d_input = 1, d_exponent = 0"},
-    {"pow_", fast(pow_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "pow_($self, exponent)\n"
-     "--\n"
-     "\n"
-     "Input raised to the exponent, with numbers accepted on either side. In place: self is\n"
-     "overwritten and returned."},
-    {"remainder", fast(remainder_method), METH_FASTCALL | METH_KEYWORDS,
-     "remainder($self, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that floors, with the sign of other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -floor(input / other)"},
-    {"remainder_", fast(remainder_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "remainder_($self, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that floors, with the sign of other. In place: self is overwritten\n"
-     "and returned."},
-    {"sub", fast(sub_method), METH_FASTCALL | METH_KEYWORDS,
-     "sub($self, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  alpha: number, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -alpha"},
-    {"sub_", fast(sub_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sub_($self, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other. In place: self is overwritten and returned."},
-    {"subtract", fast(sub_method), METH_FASTCALL | METH_KEYWORDS,
-     "subtract($self, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  alpha: number, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -alpha"},
-    {"subtract_", fast(sub_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "subtract_($self, other, *, alpha=1)\n"
-     "--\n"
-     "\n"
-     "Difference of input and alpha times other. In place: self is overwritten and returned."},
-    {"xlogy", fast(xlogy_method), METH_FASTCALL | METH_KEYWORDS,
-     "xlogy($self, other)\n"
-     "--\n"
-     "\n"
-     "Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0 and other <= 0, 0, log(other))\n"
-     "  d other = input / other"},
-    {"xlogy_", fast(xlogy_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "xlogy_($self, other)\n"
-     "--\n"
-     "\n"
-     "Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite. In\n"
-     "place: self is overwritten and returned."},
     {},
 };
 }  // namespace
@@ -1357,14 +855,6 @@ void register_binary_2(Registry& r) {
   r.add("internal", functions_internal);
   r.add("special", functions_special);
   r.add_methods(methods);
-  r.add_operator(Slot::Mul, mul_operator_mul);
-  r.add_operator(Slot::IMul, mul_operator_mul_inplace);
-  r.add_operator(Slot::Pow, pow_operator_pow);
-  r.add_operator(Slot::IPow, pow_operator_pow_inplace);
-  r.add_operator(Slot::Mod, remainder_operator_mod);
-  r.add_operator(Slot::IMod, remainder_operator_mod_inplace);
-  r.add_operator(Slot::Sub, sub_operator_sub);
-  r.add_operator(Slot::ISub, sub_operator_sub_inplace);
 }
 
 }  // namespace tp::python

@@ -5,6 +5,7 @@
 namespace tp::python {
 void register_binary_1(Registry& r);
 void register_binary_2(Registry& r);
+void register_binary_3(Registry& r);
 void register_comparison(Registry& r);
 void register_composite_1(Registry& r);
 void register_composite_2(Registry& r);
@@ -28,11 +29,14 @@ void register_ternary(Registry& r);
 void register_unary_1(Registry& r);
 void register_unary_2(Registry& r);
 void register_unary_3(Registry& r);
+void register_unary_4(Registry& r);
+void register_unary_5(Registry& r);
 void register_view(Registry& r);
 
 void register_all(Registry& r) {
   register_binary_1(r);
   register_binary_2(r);
+  register_binary_3(r);
   register_comparison(r);
   register_composite_1(r);
   register_composite_2(r);
@@ -56,6 +60,8 @@ void register_all(Registry& r) {
   register_unary_1(r);
   register_unary_2(r);
   register_unary_3(r);
+  register_unary_4(r);
+  register_unary_5(r);
   register_view(r);
 }
 

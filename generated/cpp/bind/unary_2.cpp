@@ -6,6 +6,368 @@
 namespace tp::python {
 namespace {
 
+// cosh
+constexpr Param kCoshSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kCoshSpec{"cosh", "cosh(Tensor input) -> Tensor out", kCoshSpecParams};
+
+PyObject* cosh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cosh", [&]() -> PyObject* {
+    const Spec& spec = kCoshSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::cosh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::cosh(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* cosh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cosh_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cosh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cosh_call(self, args, nargs, kwnames);
+}
+PyObject* cosh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cosh", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kCoshSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::cosh_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* cosh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("cosh_", cosh_inplace, args, nargs, kwnames);
+}
+
+// deg2rad
+constexpr Param kDeg2radSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kDeg2radSpec{"deg2rad", "deg2rad(Tensor input) -> Tensor out", kDeg2radSpecParams};
+
+PyObject* deg2rad_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("deg2rad", [&]() -> PyObject* {
+    const Spec& spec = kDeg2radSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::deg2rad_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::deg2rad(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* deg2rad_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return deg2rad_call(nullptr, args, nargs, kwnames);
+}
+PyObject* deg2rad_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return deg2rad_call(self, args, nargs, kwnames);
+}
+PyObject* deg2rad_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("deg2rad", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kDeg2radSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::deg2rad_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* deg2rad_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("deg2rad_", deg2rad_inplace, args, nargs, kwnames);
+}
+
+// digamma
+constexpr Param kDigammaSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kDigammaSpec{"digamma", "digamma(Tensor input) -> Tensor out", kDigammaSpecParams};
+
+PyObject* digamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("digamma", [&]() -> PyObject* {
+    const Spec& spec = kDigammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::digamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::digamma(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* digamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return digamma_call(nullptr, args, nargs, kwnames);
+}
+PyObject* digamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return digamma_call(self, args, nargs, kwnames);
+}
+PyObject* digamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("digamma", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kDigammaSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::digamma_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* digamma_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("digamma_", digamma_inplace, args, nargs, kwnames);
+}
+
+// elu
+constexpr Param kEluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"alpha", Kind::Float, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kEluSpec{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", kEluSpecParams};
+
+PyObject* elu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("elu", [&]() -> PyObject* {
+    const Spec& spec = kEluSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(2) && to_bool(spec, a, 2)) {
+      ops::elu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::elu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0))), spec, a);
+  });
+}
+PyObject* elu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return elu_call(nullptr, args, nargs, kwnames);
+}
+PyObject* elu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("elu", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kEluSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::elu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* elu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("elu_", elu_inplace, args, nargs, kwnames);
+}
+
+// entr
+constexpr Param kEntrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kEntrSpec{"entr", "entr(Tensor input) -> Tensor out", kEntrSpecParams};
+
+PyObject* entr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("entr", [&]() -> PyObject* {
+    const Spec& spec = kEntrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::entr(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* entr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return entr_call(nullptr, args, nargs, kwnames);
+}
+
+// erf
+constexpr Param kErfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kErfSpec{"erf", "erf(Tensor input) -> Tensor out", kErfSpecParams};
+
+PyObject* erf_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erf", [&]() -> PyObject* {
+    const Spec& spec = kErfSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::erf_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::erf(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* erf_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erf_call(nullptr, args, nargs, kwnames);
+}
+PyObject* erf_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erf_call(self, args, nargs, kwnames);
+}
+PyObject* erf_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erf", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kErfSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::erf_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* erf_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("erf_", erf_inplace, args, nargs, kwnames);
+}
+
+// erfc
+constexpr Param kErfcSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kErfcSpec{"erfc", "erfc(Tensor input) -> Tensor out", kErfcSpecParams};
+
+PyObject* erfc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfc", [&]() -> PyObject* {
+    const Spec& spec = kErfcSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::erfc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::erfc(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* erfc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfc_call(nullptr, args, nargs, kwnames);
+}
+PyObject* erfc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfc_call(self, args, nargs, kwnames);
+}
+PyObject* erfc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfc", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kErfcSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::erfc_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* erfc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("erfc_", erfc_inplace, args, nargs, kwnames);
+}
+
+// erfcx
+constexpr Param kErfcxSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kErfcxSpec{"erfcx", "erfcx(Tensor input) -> Tensor out", kErfcxSpecParams};
+
+PyObject* erfcx_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfcx", [&]() -> PyObject* {
+    const Spec& spec = kErfcxSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::erfcx(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* erfcx_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfcx_call(nullptr, args, nargs, kwnames);
+}
+
+// erfinv
+constexpr Param kErfinvSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kErfinvSpec{"erfinv", "erfinv(Tensor input) -> Tensor out", kErfinvSpecParams};
+
+PyObject* erfinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfinv", [&]() -> PyObject* {
+    const Spec& spec = kErfinvSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::erfinv_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::erfinv(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* erfinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfinv_call(nullptr, args, nargs, kwnames);
+}
+PyObject* erfinv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return erfinv_call(self, args, nargs, kwnames);
+}
+PyObject* erfinv_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("erfinv", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kErfinvSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::erfinv_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* erfinv_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("erfinv_", erfinv_inplace, args, nargs, kwnames);
+}
+
+// exp
+constexpr Param kExpSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kExpSpec{"exp", "exp(Tensor input) -> Tensor out", kExpSpecParams};
+
+PyObject* exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exp", [&]() -> PyObject* {
+    const Spec& spec = kExpSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::exp_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::exp(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exp_call(nullptr, args, nargs, kwnames);
+}
+PyObject* exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exp_call(self, args, nargs, kwnames);
+}
+PyObject* exp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exp", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kExpSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::exp_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* exp_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("exp_", exp_inplace, args, nargs, kwnames);
+}
+
+// exp2
+constexpr Param kExp2SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kExp2Spec{"exp2", "exp2(Tensor input) -> Tensor out", kExp2SpecParams};
+
+PyObject* exp2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exp2", [&]() -> PyObject* {
+    const Spec& spec = kExp2Spec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::exp2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::exp2(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* exp2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exp2_call(nullptr, args, nargs, kwnames);
+}
+PyObject* exp2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exp2_call(self, args, nargs, kwnames);
+}
+PyObject* exp2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exp2", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kExp2Spec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::exp2_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* exp2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("exp2_", exp2_inplace, args, nargs, kwnames);
+}
+
 // expm1
 constexpr Param kExpm1SpecParams[] = {
     {"input", Kind::Tensor},
@@ -209,609 +571,137 @@ PyObject* hardsigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssiz
   return call_inplace_method("hardsigmoid_", hardsigmoid_inplace, args, nargs, kwnames);
 }
 
-// hardswish
-constexpr Param kHardswishSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
-
-PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardswish", [&]() -> PyObject* {
-    const Spec& spec = kHardswishSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardswish_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::hardswish(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardswish_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardswish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardswish", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardswishSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardswish_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardswish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardswish_", hardswish_inplace, args, nargs, kwnames);
-}
-
-// hardtanh
-constexpr Param kHardtanhSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"min_val", Kind::Float, true},
-    {"max_val", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
-
-PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardtanh", [&]() -> PyObject* {
-    const Spec& spec = kHardtanhSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(3) && to_bool(spec, a, 3)) {
-      ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0))), spec, a);
-  });
-}
-PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardtanh_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardtanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardtanh", [&]() -> PyObject* {
-    Slots<4> a;
-    const Spec& spec = kHardtanhSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardtanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardtanh_", hardtanh_inplace, args, nargs, kwnames);
-}
-
-// i0
-constexpr Param kI0SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
-
-PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("i0", [&]() -> PyObject* {
-    const Spec& spec = kI0Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::i0(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(nullptr, args, nargs, kwnames);
-}
-PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0_call(self, args, nargs, kwnames);
-}
-PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("i0", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kI0Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::i0_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* i0_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("i0_", i0_inplace, args, nargs, kwnames);
-}
-
-// i0e
-constexpr Param kI0eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
-
-PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("i0e", [&]() -> PyObject* {
-    const Spec& spec = kI0eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::i0e(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i0e_call(nullptr, args, nargs, kwnames);
-}
-
-// i1
-constexpr Param kI1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
-
-PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("i1", [&]() -> PyObject* {
-    const Spec& spec = kI1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::i1(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1_call(nullptr, args, nargs, kwnames);
-}
-
-// i1e
-constexpr Param kI1eSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
-
-PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("i1e", [&]() -> PyObject* {
-    const Spec& spec = kI1eSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::i1e(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return i1e_call(nullptr, args, nargs, kwnames);
-}
-
-// leaky_relu
-constexpr Param kLeakyReluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"negative_slope", Kind::Float, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
-
-PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("leaky_relu", [&]() -> PyObject* {
-    const Spec& spec = kLeakyReluSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(2) && to_bool(spec, a, 2)) {
-      ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01))), spec, a);
-  });
-}
-PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return leaky_relu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* leaky_relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("leaky_relu", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kLeakyReluSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* leaky_relu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("leaky_relu_", leaky_relu_inplace, args, nargs, kwnames);
-}
-
-// lgamma
-constexpr Param kLgammaSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLgammaSpec{"lgamma", "lgamma(Tensor input) -> Tensor out", kLgammaSpecParams};
-
-PyObject* lgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lgamma", [&]() -> PyObject* {
-    const Spec& spec = kLgammaSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::lgamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::lgamma(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* lgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lgamma_call(nullptr, args, nargs, kwnames);
-}
-PyObject* lgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lgamma_call(self, args, nargs, kwnames);
-}
-PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lgamma", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kLgammaSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::lgamma_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* lgamma_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("lgamma_", lgamma_inplace, args, nargs, kwnames);
-}
-
-// log
-constexpr Param kLogSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
-
-PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log", [&]() -> PyObject* {
-    const Spec& spec = kLogSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::log(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_call(nullptr, args, nargs, kwnames);
-}
-PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_call(self, args, nargs, kwnames);
-}
-PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kLogSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::log_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* log_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("log_", log_inplace, args, nargs, kwnames);
-}
-
-// log10
-constexpr Param kLog10SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLog10Spec{"log10", "log10(Tensor input) -> Tensor out", kLog10SpecParams};
-
-PyObject* log10_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log10", [&]() -> PyObject* {
-    const Spec& spec = kLog10Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::log10_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::log10(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* log10_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log10_call(nullptr, args, nargs, kwnames);
-}
-PyObject* log10_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log10_call(self, args, nargs, kwnames);
-}
-PyObject* log10_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log10", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kLog10Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::log10_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* log10_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("log10_", log10_inplace, args, nargs, kwnames);
-}
-
-// log1p
-constexpr Param kLog1pSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLog1pSpec{"log1p", "log1p(Tensor input) -> Tensor out", kLog1pSpecParams};
-
-PyObject* log1p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log1p", [&]() -> PyObject* {
-    const Spec& spec = kLog1pSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::log1p_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::log1p(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* log1p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log1p_call(nullptr, args, nargs, kwnames);
-}
-PyObject* log1p_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log1p_call(self, args, nargs, kwnames);
-}
-PyObject* log1p_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log1p", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kLog1pSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::log1p_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* log1p_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("log1p_", log1p_inplace, args, nargs, kwnames);
-}
-
-// log2
-constexpr Param kLog2SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLog2Spec{"log2", "log2(Tensor input) -> Tensor out", kLog2SpecParams};
-
-PyObject* log2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log2", [&]() -> PyObject* {
-    const Spec& spec = kLog2Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::log2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::log2(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* log2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log2_call(nullptr, args, nargs, kwnames);
-}
-PyObject* log2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log2_call(self, args, nargs, kwnames);
-}
-PyObject* log2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log2", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kLog2Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::log2_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* log2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("log2_", log2_inplace, args, nargs, kwnames);
-}
-
-// log_ndtr
-constexpr Param kLogNdtrSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kLogNdtrSpec{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", kLogNdtrSpecParams};
-
-PyObject* log_ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log_ndtr", [&]() -> PyObject* {
-    const Spec& spec = kLogNdtrSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* log_ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_ndtr_call(nullptr, args, nargs, kwnames);
-}
-
-// logit
-constexpr Param kLogitSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"eps", Kind::OptFloat, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kLogitSpec{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", kLogitSpecParams};
-
-PyObject* logit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("logit", [&]() -> PyObject* {
-    const Spec& spec = kLogitSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::logit_out(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1))), spec, a);
-  });
-}
-PyObject* logit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return logit_call(nullptr, args, nargs, kwnames);
-}
-PyObject* logit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return logit_call(self, args, nargs, kwnames);
-}
-PyObject* logit_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("logit", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kLogitSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::logit_(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1));
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* logit_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("logit_", logit_inplace, args, nargs, kwnames);
-}
-
-// logsigmoid
-constexpr Param kLogsigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kLogsigmoidSpec{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", kLogsigmoidSpecParams};
-
-PyObject* logsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("logsigmoid", [&]() -> PyObject* {
-    const Spec& spec = kLogsigmoidSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* logsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return logsigmoid_call(nullptr, args, nargs, kwnames);
-}
-
-// mish
-constexpr Param kMishSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kMishSpec{"mish", "mish(Tensor input) -> Tensor out", kMishSpecParams};
-
-PyObject* mish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mish", [&]() -> PyObject* {
-    const Spec& spec = kMishSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::mish_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::mish(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* mish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mish_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mish", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kMishSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::mish_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* mish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("mish_", mish_inplace, args, nargs, kwnames);
-}
-
-// modified_bessel_i0
-constexpr Param kModifiedBesselI0SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kModifiedBesselI0Spec{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", kModifiedBesselI0SpecParams};
-
-PyObject* modified_bessel_i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("modified_bessel_i0", [&]() -> PyObject* {
-    const Spec& spec = kModifiedBesselI0Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::modified_bessel_i0(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* modified_bessel_i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return modified_bessel_i0_call(nullptr, args, nargs, kwnames);
-}
-
-// modified_bessel_i1
-constexpr Param kModifiedBesselI1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kModifiedBesselI1Spec{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", kModifiedBesselI1SpecParams};
-
-PyObject* modified_bessel_i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("modified_bessel_i1", [&]() -> PyObject* {
-    const Spec& spec = kModifiedBesselI1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* modified_bessel_i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return modified_bessel_i1_call(nullptr, args, nargs, kwnames);
-}
-
-// modified_bessel_k0
-constexpr Param kModifiedBesselK0SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kModifiedBesselK0Spec{"modified_bessel_k0", "modified_bessel_k0(Tensor input) -> Tensor out", kModifiedBesselK0SpecParams};
-
-PyObject* modified_bessel_k0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("modified_bessel_k0", [&]() -> PyObject* {
-    const Spec& spec = kModifiedBesselK0Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::modified_bessel_k0(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* modified_bessel_k0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return modified_bessel_k0_call(nullptr, args, nargs, kwnames);
-}
-
-// modified_bessel_k1
-constexpr Param kModifiedBesselK1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kModifiedBesselK1Spec{"modified_bessel_k1", "modified_bessel_k1(Tensor input) -> Tensor out", kModifiedBesselK1SpecParams};
-
-PyObject* modified_bessel_k1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("modified_bessel_k1", [&]() -> PyObject* {
-    const Spec& spec = kModifiedBesselK1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::modified_bessel_k1(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* modified_bessel_k1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return modified_bessel_k1_call(nullptr, args, nargs, kwnames);
-}
-
-// ndtr
-constexpr Param kNdtrSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kNdtrSpec{"ndtr", "ndtr(Tensor input) -> Tensor out", kNdtrSpecParams};
-
-PyObject* ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("ndtr", [&]() -> PyObject* {
-    const Spec& spec = kNdtrSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::ndtr(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return ndtr_call(nullptr, args, nargs, kwnames);
-}
-
-// ndtri
-constexpr Param kNdtriSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kNdtriSpec{"ndtri", "ndtri(Tensor input) -> Tensor out", kNdtriSpecParams};
-
-PyObject* ndtri_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("ndtri", [&]() -> PyObject* {
-    const Spec& spec = kNdtriSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::ndtri(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* ndtri_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return ndtri_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
+    {"cosh", fast(cosh_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosh(input)\n"
+     "--\n"
+     "\n"
+     "Hyperbolic cosine of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = sinh(input)"},
+    {"cosh_", fast(cosh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosh_(input)\n"
+     "--\n"
+     "\n"
+     "Hyperbolic cosine of each element. In place: self is overwritten and returned."},
+    {"deg2rad", fast(deg2rad_function), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad(input)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.017453292519943295"},
+    {"deg2rad_", fast(deg2rad_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad_(input)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians. In place: self is overwritten and returned."},
+    {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "digamma(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
+    {"digamma_", fast(digamma_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "digamma_(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function. In place: self is overwritten and returned."},
+    {"erf", fast(erf_function), METH_FASTCALL | METH_KEYWORDS,
+     "erf(input)\n"
+     "--\n"
+     "\n"
+     "Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1.1283791670955126 * exp(-input**2)"},
+    {"erf_", fast(erf_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "erf_(input)\n"
+     "--\n"
+     "\n"
+     "Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element. In place:\n"
+     "self is overwritten and returned."},
+    {"erfc", fast(erfc_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfc(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function 1 - erf, without cancellation in the right tail.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfc_", fast(erfc_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfc_(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function 1 - erf, without cancellation in the right tail. In place: self\n"
+     "is overwritten and returned."},
+    {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv(input)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
+    {"erfinv_", fast(erfinv_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv_(input)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1). In place: self is overwritten and returned."},
+    {"exp", fast(exp_function), METH_FASTCALL | METH_KEYWORDS,
+     "exp(input)\n"
+     "--\n"
+     "\n"
+     "Exponential of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out"},
+    {"exp2", fast(exp2_function), METH_FASTCALL | METH_KEYWORDS,
+     "exp2(input)\n"
+     "--\n"
+     "\n"
+     "Two to the power of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.6931471805599453 * out"},
+    {"exp2_", fast(exp2_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "exp2_(input)\n"
+     "--\n"
+     "\n"
+     "Two to the power of each element. In place: self is overwritten and returned."},
+    {"exp_", fast(exp_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "exp_(input)\n"
+     "--\n"
+     "\n"
+     "Exponential of each element. In place: self is overwritten and returned."},
     {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
      "expm1(input)\n"
      "--\n"
@@ -862,126 +752,6 @@ PyMethodDef functions_top[] = {
      "\n"
      "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
      "returned."},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0_(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
-    {"lgamma", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "lgamma(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the magnitude of the gamma function.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = digamma(input)"},
-    {"lgamma_", fast(lgamma_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "lgamma_(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the magnitude of the gamma function. In place: self is overwritten and\n"
-     "returned."},
-    {"log", fast(log_function), METH_FASTCALL | METH_KEYWORDS,
-     "log(input)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm; -inf at 0, nan below.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / input\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, out = -inf, d_input = inf"},
-    {"log10", fast(log10_function), METH_FASTCALL | METH_KEYWORDS,
-     "log10(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 10.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.4342944819032518 / input"},
-    {"log10_", fast(log10_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "log10_(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 10. In place: self is overwritten and returned."},
-    {"log1p", fast(log1p_function), METH_FASTCALL | METH_KEYWORDS,
-     "log1p(input)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm of one plus each element, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / (1 + input)"},
-    {"log1p_", fast(log1p_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "log1p_(input)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm of one plus each element, exact for small elements. In place: self is\n"
-     "overwritten and returned."},
-    {"log2", fast(log2_function), METH_FASTCALL | METH_KEYWORDS,
-     "log2(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 2.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1.4426950408889634 / input"},
-    {"log2_", fast(log2_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "log2_(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 2. In place: self is overwritten and returned."},
-    {"log_", fast(log_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_(input)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
-    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
-     "logit(input, eps=None)\n"
-     "--\n"
-     "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  eps: float or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
-    {"logit_", fast(logit_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "logit_(input, eps=None)\n"
-     "--\n"
-     "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "In place: self is overwritten and returned."},
     {},
 };
 
@@ -996,7 +766,7 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input"},
+     "  d input = ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input"},
     {"gelu_tanh", fast(gelu_tanh_function), METH_FASTCALL | METH_KEYWORDS,
      "gelu_tanh(input)\n"
      "--\n"
@@ -1014,6 +784,24 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"elu", fast(elu_function), METH_FASTCALL | METH_KEYWORDS,
+     "elu(input, alpha=1.0)\n"
+     "--\n"
+     "\n"
+     "The element where positive, alpha (exp(x) - 1) elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  alpha: float, default 1.0\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1, exp(input) * alpha)"},
+    {"elu_", fast(elu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "elu_(input, alpha=1.0)\n"
+     "--\n"
+     "\n"
+     "The element where positive, alpha (exp(x) - 1) elsewhere. In place: self is overwritten and\n"
+     "returned."},
     {"hardshrink", fast(hardshrink_function), METH_FASTCALL | METH_KEYWORDS,
      "hardshrink(input, lambd=0.5)\n"
      "--\n"
@@ -1051,105 +839,87 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3. In place: self is\n"
      "overwritten and returned."},
-    {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = -0.5\n"
-     "  input = 3, d_input = 1.5"},
-    {"hardswish_", fast(hardswish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardswish_(input)\n"
-     "--\n"
-     "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation. In place: self is\n"
-     "overwritten and returned."},
-    {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  min_val: float, default -1.0\n"
-     "  max_val: float, default 1.0\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -1, d_input = 0\n"
-     "  input = 1, d_input = 0"},
-    {"hardtanh_", fast(hardtanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardtanh_(input, min_val=-1.0, max_val=1.0)\n"
-     "--\n"
-     "\n"
-     "Input limited to the interval from min_val to max_val, with slope 0 at its ends. In place:\n"
-     "self is overwritten and returned."},
-    {"leaky_relu", fast(leaky_relu_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  negative_slope: float, default 0.01\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > 0, 1, negative_slope)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0.01"},
-    {"leaky_relu_", fast(leaky_relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "leaky_relu_(input, negative_slope=0.01)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
-     "left side. In place: self is overwritten and returned."},
-    {"logsigmoid", fast(logsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "logsigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the logistic function, without overflow in either tail.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = sigmoid(-input)"},
-    {"mish", fast(mish_function), METH_FASTCALL | METH_KEYWORDS,
-     "mish(input)\n"
-     "--\n"
-     "\n"
-     "The smooth activation x * tanh(softplus(x)).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input\n"
-     "\n"
-     "Reference: Misra 2019"},
-    {"mish_", fast(mish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "mish_(input)\n"
-     "--\n"
-     "\n"
-     "The smooth activation x * tanh(softplus(x)). In place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_special[] = {
+    {"digamma", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "digamma(input)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
+    {"entr", fast(entr_function), METH_FASTCALL | METH_KEYWORDS,
+     "entr(input)\n"
+     "--\n"
+     "\n"
+     "The entropy term -x log x, 0 at 0 and -inf below.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -log(input) - 1"},
+    {"erf", fast(erf_function), METH_FASTCALL | METH_KEYWORDS,
+     "erf(input)\n"
+     "--\n"
+     "\n"
+     "Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1.1283791670955126 * exp(-input**2)"},
+    {"erfc", fast(erfc_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfc(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function 1 - erf, without cancellation in the right tail.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfcx", fast(erfcx_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfcx(input)\n"
+     "--\n"
+     "\n"
+     "Complementary error function times exp(x^2), which does not underflow on the right.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 2 * input * erfcx(input) - 1.1283791670955126"},
+    {"erfinv", fast(erfinv_function), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv(input)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
+    {"exp2", fast(exp2_function), METH_FASTCALL | METH_KEYWORDS,
+     "exp2(input)\n"
+     "--\n"
+     "\n"
+     "Two to the power of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.6931471805599453 * out"},
     {"expm1", fast(expm1_function), METH_FASTCALL | METH_KEYWORDS,
      "expm1(input)\n"
      "--\n"
@@ -1161,168 +931,151 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = out + 1"},
-    {"gammaln", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "gammaln(input)\n"
+    {"psi", fast(digamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "psi(input)\n"
      "--\n"
      "\n"
-     "Logarithm of the magnitude of the gamma function.\n"
+     "Logarithmic derivative of the gamma function.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = digamma(input)"},
-    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0e", fast(i0e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i0e(input)\n"
-     "--\n"
-     "\n"
-     "Order-0 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1e(input) - sgn(input) * i0e(input)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"i1", fast(i1_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
-    {"i1e", fast(i1e_function), METH_FASTCALL | METH_KEYWORDS,
-     "i1e(input)\n"
-     "--\n"
-     "\n"
-     "Order-1 modified Bessel function times exp(-|x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
-    {"log1p", fast(log1p_function), METH_FASTCALL | METH_KEYWORDS,
-     "log1p(input)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm of one plus each element, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / (1 + input)"},
-    {"log_ndtr", fast(log_ndtr_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_ndtr(input)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the standard normal distribution function, without underflow in the left tail.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)"},
-    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
-     "logit(input, eps=None)\n"
-     "--\n"
-     "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  eps: float or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
-    {"modified_bessel_i0", fast(modified_bessel_i0_function), METH_FASTCALL | METH_KEYWORDS,
-     "modified_bessel_i0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0, under its longer name.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"modified_bessel_i1", fast(modified_bessel_i1_function), METH_FASTCALL | METH_KEYWORDS,
-     "modified_bessel_i1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 1, under its longer name.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
-    {"modified_bessel_k0", fast(modified_bessel_k0_function), METH_FASTCALL | METH_KEYWORDS,
-     "modified_bessel_k0(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the second kind of order 0; inf at 0 and nan below.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -modified_bessel_k1(input)"},
-    {"modified_bessel_k1", fast(modified_bessel_k1_function), METH_FASTCALL | METH_KEYWORDS,
-     "modified_bessel_k1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the second kind of order 1; inf at 0 and nan below.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -modified_bessel_k0(input) - modified_bessel_k1(input) / input"},
-    {"ndtr", fast(ndtr_function), METH_FASTCALL | METH_KEYWORDS,
-     "ndtr(input)\n"
-     "--\n"
-     "\n"
-     "Standard normal distribution function.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.3989422804014327 * exp(-0.5 * input**2)"},
-    {"ndtri", fast(ndtri_function), METH_FASTCALL | METH_KEYWORDS,
-     "ndtri(input)\n"
-     "--\n"
-     "\n"
-     "Argument at which the normal distribution function has the given value; nan outside [0, 1].\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2.5066282746310002 * exp(0.5 * out**2)"},
+     "  d input = polygamma(1, input)"},
     {},
 };
 
 PyMethodDef methods[] = {
+    {"cosh", fast(cosh_method), METH_FASTCALL | METH_KEYWORDS,
+     "cosh($self)\n"
+     "--\n"
+     "\n"
+     "Hyperbolic cosine of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = sinh(input)"},
+    {"cosh_", fast(cosh_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "cosh_($self)\n"
+     "--\n"
+     "\n"
+     "Hyperbolic cosine of each element. In place: self is overwritten and returned."},
+    {"deg2rad", fast(deg2rad_method), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad($self)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.017453292519943295"},
+    {"deg2rad_", fast(deg2rad_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "deg2rad_($self)\n"
+     "--\n"
+     "\n"
+     "Angles in degrees brought to radians. In place: self is overwritten and returned."},
+    {"digamma", fast(digamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "digamma($self)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(1, input)"},
+    {"digamma_", fast(digamma_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "digamma_($self)\n"
+     "--\n"
+     "\n"
+     "Logarithmic derivative of the gamma function. In place: self is overwritten and returned."},
+    {"erf", fast(erf_method), METH_FASTCALL | METH_KEYWORDS,
+     "erf($self)\n"
+     "--\n"
+     "\n"
+     "Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1.1283791670955126 * exp(-input**2)"},
+    {"erf_", fast(erf_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "erf_($self)\n"
+     "--\n"
+     "\n"
+     "Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to each element. In place:\n"
+     "self is overwritten and returned."},
+    {"erfc", fast(erfc_method), METH_FASTCALL | METH_KEYWORDS,
+     "erfc($self)\n"
+     "--\n"
+     "\n"
+     "Complementary error function 1 - erf, without cancellation in the right tail.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = -1.1283791670955126 * exp(-input**2)"},
+    {"erfc_", fast(erfc_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "erfc_($self)\n"
+     "--\n"
+     "\n"
+     "Complementary error function 1 - erf, without cancellation in the right tail. In place: self\n"
+     "is overwritten and returned."},
+    {"erfinv", fast(erfinv_method), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv($self)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.886226925452758 * exp(out**2)"},
+    {"erfinv_", fast(erfinv_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "erfinv_($self)\n"
+     "--\n"
+     "\n"
+     "Inverse of the error function on (-1, 1). In place: self is overwritten and returned."},
+    {"exp", fast(exp_method), METH_FASTCALL | METH_KEYWORDS,
+     "exp($self)\n"
+     "--\n"
+     "\n"
+     "Exponential of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out"},
+    {"exp2", fast(exp2_method), METH_FASTCALL | METH_KEYWORDS,
+     "exp2($self)\n"
+     "--\n"
+     "\n"
+     "Two to the power of each element.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.6931471805599453 * out"},
+    {"exp2_", fast(exp2_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "exp2_($self)\n"
+     "--\n"
+     "\n"
+     "Two to the power of each element. In place: self is overwritten and returned."},
+    {"exp_", fast(exp_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "exp_($self)\n"
+     "--\n"
+     "\n"
+     "Exponential of each element. In place: self is overwritten and returned."},
     {"expm1", fast(expm1_method), METH_FASTCALL | METH_KEYWORDS,
      "expm1($self)\n"
      "--\n"
@@ -1389,126 +1142,6 @@ PyMethodDef methods[] = {
      "Special values:\n"
      "  input = 0.5, d_input = 0\n"
      "  input = -0.5, d_input = 0"},
-    {"i0", fast(i0_method), METH_FASTCALL | METH_KEYWORDS,
-     "i0($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = i1(input)"},
-    {"i0_", fast(i0_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "i0_($self)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
-     "returned."},
-    {"lgamma", fast(lgamma_method), METH_FASTCALL | METH_KEYWORDS,
-     "lgamma($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the magnitude of the gamma function.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = digamma(input)"},
-    {"lgamma_", fast(lgamma_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "lgamma_($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the magnitude of the gamma function. In place: self is overwritten and\n"
-     "returned."},
-    {"log", fast(log_method), METH_FASTCALL | METH_KEYWORDS,
-     "log($self)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm; -inf at 0, nan below.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / input\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, out = -inf, d_input = inf"},
-    {"log10", fast(log10_method), METH_FASTCALL | METH_KEYWORDS,
-     "log10($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 10.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0.4342944819032518 / input"},
-    {"log10_", fast(log10_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "log10_($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 10. In place: self is overwritten and returned."},
-    {"log1p", fast(log1p_method), METH_FASTCALL | METH_KEYWORDS,
-     "log1p($self)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm of one plus each element, exact for small elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / (1 + input)"},
-    {"log1p_", fast(log1p_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "log1p_($self)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm of one plus each element, exact for small elements. In place: self is\n"
-     "overwritten and returned."},
-    {"log2", fast(log2_method), METH_FASTCALL | METH_KEYWORDS,
-     "log2($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 2.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1.4426950408889634 / input"},
-    {"log2_", fast(log2_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "log2_($self)\n"
-     "--\n"
-     "\n"
-     "Logarithm to base 2. In place: self is overwritten and returned."},
-    {"log_", fast(log_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "log_($self)\n"
-     "--\n"
-     "\n"
-     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
-    {"logit", fast(logit_method), METH_FASTCALL | METH_KEYWORDS,
-     "logit($self, eps=None)\n"
-     "--\n"
-     "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  eps: float or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
-    {"logit_", fast(logit_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "logit_($self, eps=None)\n"
-     "--\n"
-     "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "In place: self is overwritten and returned."},
     {},
 };
 }  // namespace

@@ -6,1863 +6,1007 @@
 namespace tp::python {
 namespace {
 
-// neg
-constexpr Param kNegSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kNegSpec{"neg", "neg(Tensor input) -> Tensor out", kNegSpecParams};
-
-PyObject* neg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("neg", [&]() -> PyObject* {
-    const Spec& spec = kNegSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::neg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::neg(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* neg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return neg_call(nullptr, args, nargs, kwnames);
-}
-PyObject* neg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return neg_call(self, args, nargs, kwnames);
-}
-PyObject* neg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("neg", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kNegSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::neg_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* neg_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("neg_", neg_inplace, args, nargs, kwnames);
-}
-
-// polygamma_of
-constexpr Param kPolygammaOfSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"order", Kind::Int},
-};
-const Spec kPolygammaOfSpec{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", kPolygammaOfSpecParams};
-
-PyObject* polygamma_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("polygamma_of", [&]() -> PyObject* {
-    const Spec& spec = kPolygammaOfSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::polygamma_of(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* polygamma_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return polygamma_of_call(nullptr, args, nargs, kwnames);
-}
-
-// rad2deg
-constexpr Param kRad2degSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kRad2degSpec{"rad2deg", "rad2deg(Tensor input) -> Tensor out", kRad2degSpecParams};
-
-PyObject* rad2deg_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rad2deg", [&]() -> PyObject* {
-    const Spec& spec = kRad2degSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::rad2deg_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::rad2deg(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* rad2deg_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rad2deg_call(nullptr, args, nargs, kwnames);
-}
-PyObject* rad2deg_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rad2deg_call(self, args, nargs, kwnames);
-}
-PyObject* rad2deg_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rad2deg", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kRad2degSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::rad2deg_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* rad2deg_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("rad2deg_", rad2deg_inplace, args, nargs, kwnames);
-}
-
-// reciprocal
-constexpr Param kReciprocalSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kReciprocalSpec{"reciprocal", "reciprocal(Tensor input) -> Tensor out", kReciprocalSpecParams};
-
-PyObject* reciprocal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("reciprocal", [&]() -> PyObject* {
-    const Spec& spec = kReciprocalSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::reciprocal_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::reciprocal(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* reciprocal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return reciprocal_call(nullptr, args, nargs, kwnames);
-}
-PyObject* reciprocal_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return reciprocal_call(self, args, nargs, kwnames);
-}
-PyObject* reciprocal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("reciprocal", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kReciprocalSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::reciprocal_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* reciprocal_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("reciprocal_", reciprocal_inplace, args, nargs, kwnames);
-}
-
-// relu
-constexpr Param kReluSpecParams[] = {
+// hardswish
+constexpr Param kHardswishSpecParams[] = {
     {"input", Kind::Tensor},
     {"inplace", Kind::Bool, true},
 };
-const Spec kReluSpec{"relu", "relu(Tensor input) -> Tensor out", kReluSpecParams};
+const Spec kHardswishSpec{"hardswish", "hardswish(Tensor input) -> Tensor out", kHardswishSpecParams};
 
-PyObject* relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("relu", [&]() -> PyObject* {
-    const Spec& spec = kReluSpec;
+PyObject* hardswish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardswish", [&]() -> PyObject* {
+    const Spec& spec = kHardswishSpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::relu_(to_tensor(spec, a, 0).ref());
+      ops::hardswish_(to_tensor(spec, a, 0).ref());
       Py_INCREF(a[0]);
       return a[0];
     }
-    return kept(wrap(ops::relu(to_tensor(spec, a, 0).ref())), spec, a);
+    return kept(wrap(ops::hardswish(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
-PyObject* relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return relu_call(nullptr, args, nargs, kwnames);
+PyObject* hardswish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardswish_call(nullptr, args, nargs, kwnames);
 }
-PyObject* relu_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return relu_call(self, args, nargs, kwnames);
-}
-PyObject* relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("relu", [&]() -> PyObject* {
+PyObject* hardswish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardswish", [&]() -> PyObject* {
     Slots<2> a;
-    const Spec& spec = kReluSpec;
+    const Spec& spec = kHardswishSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::relu_(to_tensor(spec, a, 0).ref());
+    ops::hardswish_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
 }
-PyObject* relu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("relu_", relu_inplace, args, nargs, kwnames);
+PyObject* hardswish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("hardswish_", hardswish_inplace, args, nargs, kwnames);
 }
 
-// relu6
-constexpr Param kRelu6SpecParams[] = {
+// hardtanh
+constexpr Param kHardtanhSpecParams[] = {
     {"input", Kind::Tensor},
+    {"min_val", Kind::Float, true},
+    {"max_val", Kind::Float, true},
     {"inplace", Kind::Bool, true},
 };
-const Spec kRelu6Spec{"relu6", "relu6(Tensor input) -> Tensor out", kRelu6SpecParams};
+const Spec kHardtanhSpec{"hardtanh", "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", kHardtanhSpecParams};
 
-PyObject* relu6_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("relu6", [&]() -> PyObject* {
-    const Spec& spec = kRelu6Spec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::relu6_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::relu6(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* relu6_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return relu6_call(nullptr, args, nargs, kwnames);
-}
-PyObject* relu6_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("relu6", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kRelu6Spec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::relu6_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* relu6_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("relu6_", relu6_inplace, args, nargs, kwnames);
-}
-
-// round
-constexpr Param kRoundSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kRoundSpec{"round", "round(Tensor input) -> Tensor out", kRoundSpecParams};
-
-PyObject* round_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("round", [&]() -> PyObject* {
-    const Spec& spec = kRoundSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::round_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::round(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* round_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return round_call(nullptr, args, nargs, kwnames);
-}
-PyObject* round_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return round_call(self, args, nargs, kwnames);
-}
-PyObject* round_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("round", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kRoundSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::round_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* round_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("round_", round_inplace, args, nargs, kwnames);
-}
-
-// rsqrt
-constexpr Param kRsqrtSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kRsqrtSpec{"rsqrt", "rsqrt(Tensor input) -> Tensor out", kRsqrtSpecParams};
-
-PyObject* rsqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rsqrt", [&]() -> PyObject* {
-    const Spec& spec = kRsqrtSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::rsqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::rsqrt(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* rsqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rsqrt_call(nullptr, args, nargs, kwnames);
-}
-PyObject* rsqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rsqrt_call(self, args, nargs, kwnames);
-}
-PyObject* rsqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rsqrt", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kRsqrtSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::rsqrt_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* rsqrt_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("rsqrt_", rsqrt_inplace, args, nargs, kwnames);
-}
-
-// scaled_modified_bessel_k0
-constexpr Param kScaledModifiedBesselK0SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kScaledModifiedBesselK0Spec{"scaled_modified_bessel_k0", "scaled_modified_bessel_k0(Tensor input) -> Tensor out", kScaledModifiedBesselK0SpecParams};
-
-PyObject* scaled_modified_bessel_k0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("scaled_modified_bessel_k0", [&]() -> PyObject* {
-    const Spec& spec = kScaledModifiedBesselK0Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::scaled_modified_bessel_k0(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* scaled_modified_bessel_k0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return scaled_modified_bessel_k0_call(nullptr, args, nargs, kwnames);
-}
-
-// scaled_modified_bessel_k1
-constexpr Param kScaledModifiedBesselK1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kScaledModifiedBesselK1Spec{"scaled_modified_bessel_k1", "scaled_modified_bessel_k1(Tensor input) -> Tensor out", kScaledModifiedBesselK1SpecParams};
-
-PyObject* scaled_modified_bessel_k1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("scaled_modified_bessel_k1", [&]() -> PyObject* {
-    const Spec& spec = kScaledModifiedBesselK1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::scaled_modified_bessel_k1(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* scaled_modified_bessel_k1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return scaled_modified_bessel_k1_call(nullptr, args, nargs, kwnames);
-}
-
-// selu
-constexpr Param kSeluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kSeluSpec{"selu", "selu(Tensor input) -> Tensor out", kSeluSpecParams};
-
-PyObject* selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("selu", [&]() -> PyObject* {
-    const Spec& spec = kSeluSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::selu_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::selu(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* selu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return selu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* selu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("selu", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSeluSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::selu_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* selu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("selu_", selu_inplace, args, nargs, kwnames);
-}
-
-// sgn
-constexpr Param kSgnSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
-
-PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    const Spec& spec = kSgnSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(self, args, nargs, kwnames);
-}
-PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSgnSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sgn_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sgn_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sgn_", sgn_inplace, args, nargs, kwnames);
-}
-
-// sigmoid
-constexpr Param kSigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSigmoidSpec{"sigmoid", "sigmoid(Tensor input) -> Tensor out", kSigmoidSpecParams};
-
-PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sigmoid", [&]() -> PyObject* {
-    const Spec& spec = kSigmoidSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::sigmoid_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    if (a.given(2)) return wrap(ops::sigmoid_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::sigmoid(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sigmoid_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sigmoid_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sigmoid_call(self, args, nargs, kwnames);
-}
-PyObject* sigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sigmoid", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kSigmoidSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sigmoid_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sigmoid_", sigmoid_inplace, args, nargs, kwnames);
-}
-
-// sign
-constexpr Param kSignSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSignSpec{"sign", "sign(Tensor input) -> Tensor out", kSignSpecParams};
-
-PyObject* sign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sign", [&]() -> PyObject* {
-    const Spec& spec = kSignSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sign(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sign_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sign_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sign_call(self, args, nargs, kwnames);
-}
-PyObject* sign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sign", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSignSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sign_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sign_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sign_", sign_inplace, args, nargs, kwnames);
-}
-
-// silu
-constexpr Param kSiluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kSiluSpec{"silu", "silu(Tensor input) -> Tensor out", kSiluSpecParams};
-
-PyObject* silu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("silu", [&]() -> PyObject* {
-    const Spec& spec = kSiluSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::silu_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::silu(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* silu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return silu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* silu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("silu", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSiluSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::silu_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* silu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("silu_", silu_inplace, args, nargs, kwnames);
-}
-
-// sin
-constexpr Param kSinSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSinSpec{"sin", "sin(Tensor input) -> Tensor out", kSinSpecParams};
-
-PyObject* sin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sin", [&]() -> PyObject* {
-    const Spec& spec = kSinSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sin_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sin(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sin_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sin_call(self, args, nargs, kwnames);
-}
-PyObject* sin_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sin", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSinSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sin_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sin_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sin_", sin_inplace, args, nargs, kwnames);
-}
-
-// sinc
-constexpr Param kSincSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSincSpec{"sinc", "sinc(Tensor input) -> Tensor out", kSincSpecParams};
-
-PyObject* sinc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sinc", [&]() -> PyObject* {
-    const Spec& spec = kSincSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sinc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sinc(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sinc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sinc_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sinc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sinc_call(self, args, nargs, kwnames);
-}
-PyObject* sinc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sinc", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSincSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sinc_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sinc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sinc_", sinc_inplace, args, nargs, kwnames);
-}
-
-// sinh
-constexpr Param kSinhSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSinhSpec{"sinh", "sinh(Tensor input) -> Tensor out", kSinhSpecParams};
-
-PyObject* sinh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sinh", [&]() -> PyObject* {
-    const Spec& spec = kSinhSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sinh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sinh(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sinh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sinh_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sinh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sinh_call(self, args, nargs, kwnames);
-}
-PyObject* sinh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sinh", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSinhSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sinh_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sinh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sinh_", sinh_inplace, args, nargs, kwnames);
-}
-
-// softplus
-constexpr Param kSoftplusSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"beta", Kind::Float, true},
-    {"threshold", Kind::Float, true},
-};
-const Spec kSoftplusSpec{"softplus", "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out", kSoftplusSpecParams};
-
-PyObject* softplus_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softplus", [&]() -> PyObject* {
-    const Spec& spec = kSoftplusSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softplus(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 20.0))), spec, a);
-  });
-}
-PyObject* softplus_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softplus_call(nullptr, args, nargs, kwnames);
-}
-
-// softshrink
-constexpr Param kSoftshrinkSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"lambd", Kind::Float, true},
-};
-const Spec kSoftshrinkSpec{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", kSoftshrinkSpecParams};
-
-PyObject* softshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softshrink", [&]() -> PyObject* {
-    const Spec& spec = kSoftshrinkSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softshrink(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5))), spec, a);
-  });
-}
-PyObject* softshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softshrink_call(nullptr, args, nargs, kwnames);
-}
-
-// softsign
-constexpr Param kSoftsignSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
-
-PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softsign", [&]() -> PyObject* {
-    const Spec& spec = kSoftsignSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softsign(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softsign_call(nullptr, args, nargs, kwnames);
-}
-
-// spherical_bessel_j0
-constexpr Param kSphericalBesselJ0SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kSphericalBesselJ0Spec{"spherical_bessel_j0", "spherical_bessel_j0(Tensor input) -> Tensor out", kSphericalBesselJ0SpecParams};
-
-PyObject* spherical_bessel_j0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("spherical_bessel_j0", [&]() -> PyObject* {
-    const Spec& spec = kSphericalBesselJ0Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::spherical_bessel_j0(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* spherical_bessel_j0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return spherical_bessel_j0_call(nullptr, args, nargs, kwnames);
-}
-
-// sqrt
-constexpr Param kSqrtSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSqrtSpec{"sqrt", "sqrt(Tensor input) -> Tensor out", kSqrtSpecParams};
-
-PyObject* sqrt_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sqrt", [&]() -> PyObject* {
-    const Spec& spec = kSqrtSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sqrt_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sqrt(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sqrt_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sqrt_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sqrt_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sqrt_call(self, args, nargs, kwnames);
-}
-PyObject* sqrt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sqrt", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSqrtSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sqrt_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sqrt_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sqrt_", sqrt_inplace, args, nargs, kwnames);
-}
-
-// square
-constexpr Param kSquareSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSquareSpec{"square", "square(Tensor input) -> Tensor out", kSquareSpecParams};
-
-PyObject* square_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("square", [&]() -> PyObject* {
-    const Spec& spec = kSquareSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::square_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::square(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* square_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return square_call(nullptr, args, nargs, kwnames);
-}
-PyObject* square_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return square_call(self, args, nargs, kwnames);
-}
-PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("square", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSquareSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::square_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* square_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("square_", square_inplace, args, nargs, kwnames);
-}
-
-// tan
-constexpr Param kTanSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kTanSpec{"tan", "tan(Tensor input) -> Tensor out", kTanSpecParams};
-
-PyObject* tan_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tan", [&]() -> PyObject* {
-    const Spec& spec = kTanSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::tan_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::tan(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* tan_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tan_call(nullptr, args, nargs, kwnames);
-}
-PyObject* tan_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tan_call(self, args, nargs, kwnames);
-}
-PyObject* tan_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tan", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kTanSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::tan_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* tan_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("tan_", tan_inplace, args, nargs, kwnames);
-}
-
-// tanh
-constexpr Param kTanhSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kTanhSpec{"tanh", "tanh(Tensor input) -> Tensor out", kTanhSpecParams};
-
-PyObject* tanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tanh", [&]() -> PyObject* {
-    const Spec& spec = kTanhSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::tanh_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    if (a.given(2)) return wrap(ops::tanh_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::tanh(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* tanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tanh_call(nullptr, args, nargs, kwnames);
-}
-PyObject* tanh_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tanh_call(self, args, nargs, kwnames);
-}
-PyObject* tanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tanh", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kTanhSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::tanh_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* tanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("tanh_", tanh_inplace, args, nargs, kwnames);
-}
-
-// tanhshrink
-constexpr Param kTanhshrinkSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kTanhshrinkSpec{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", kTanhshrinkSpecParams};
-
-PyObject* tanhshrink_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tanhshrink", [&]() -> PyObject* {
-    const Spec& spec = kTanhshrinkSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::tanhshrink(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* tanhshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tanhshrink_call(nullptr, args, nargs, kwnames);
-}
-
-// threshold
-constexpr Param kThresholdSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"threshold", Kind::Float},
-    {"value", Kind::Float},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kThresholdSpec{"threshold", "threshold(Tensor input, float threshold, float value) -> Tensor out", kThresholdSpecParams};
-
-PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("threshold", [&]() -> PyObject* {
-    const Spec& spec = kThresholdSpec;
+PyObject* hardtanh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardtanh", [&]() -> PyObject* {
+    const Spec& spec = kHardtanhSpec;
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.has(3) && to_bool(spec, a, 3)) {
-      ops::threshold_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2));
+      ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
       Py_INCREF(a[0]);
       return a[0];
     }
-    return kept(wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
+    return kept(wrap(ops::hardtanh(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0))), spec, a);
   });
 }
-PyObject* threshold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return threshold_call(nullptr, args, nargs, kwnames);
+PyObject* hardtanh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardtanh_call(nullptr, args, nargs, kwnames);
 }
-PyObject* threshold_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("threshold", [&]() -> PyObject* {
+PyObject* hardtanh_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardtanh", [&]() -> PyObject* {
     Slots<4> a;
-    const Spec& spec = kThresholdSpec;
+    const Spec& spec = kHardtanhSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::threshold_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2));
+    ops::hardtanh_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, -1.0), to_double(spec, a, 2, 1.0));
     Py_INCREF(self);
     return self;
   });
 }
-PyObject* threshold_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("threshold_", threshold_inplace, args, nargs, kwnames);
+PyObject* hardtanh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("hardtanh_", hardtanh_inplace, args, nargs, kwnames);
 }
 
-// trunc
-constexpr Param kTruncSpecParams[] = {
+// i0
+constexpr Param kI0SpecParams[] = {
     {"input", Kind::Tensor},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kTruncSpec{"trunc", "trunc(Tensor input) -> Tensor out", kTruncSpecParams};
+const Spec kI0Spec{"i0", "i0(Tensor input) -> Tensor out", kI0SpecParams};
 
-PyObject* trunc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("trunc", [&]() -> PyObject* {
-    const Spec& spec = kTruncSpec;
+PyObject* i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("i0", [&]() -> PyObject* {
+    const Spec& spec = kI0Spec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::trunc_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::trunc(to_tensor(spec, a, 0).ref())), spec, a);
+    if (a.given(1)) return wrap(ops::i0_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::i0(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
-PyObject* trunc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return trunc_call(nullptr, args, nargs, kwnames);
+PyObject* i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0_call(nullptr, args, nargs, kwnames);
 }
-PyObject* trunc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return trunc_call(self, args, nargs, kwnames);
+PyObject* i0_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0_call(self, args, nargs, kwnames);
 }
-PyObject* trunc_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("trunc", [&]() -> PyObject* {
+PyObject* i0_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("i0", [&]() -> PyObject* {
     Slots<2> a;
-    const Spec& spec = kTruncSpec;
+    const Spec& spec = kI0Spec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::trunc_(to_tensor(spec, a, 0).ref());
+    ops::i0_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
 }
-PyObject* trunc_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("trunc_", trunc_inplace, args, nargs, kwnames);
+PyObject* i0_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("i0_", i0_inplace, args, nargs, kwnames);
 }
 
-PyObject* neg_operator_neg(PyObject* self) {
-  return guarded("neg", [&]() -> PyObject* {
-    return kept(wrap(ops::neg(tensor_of(self))), self);
+// i0e
+constexpr Param kI0eSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI0eSpec{"i0e", "i0e(Tensor input) -> Tensor out", kI0eSpecParams};
+
+PyObject* i0e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("i0e", [&]() -> PyObject* {
+    const Spec& spec = kI0eSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::i0e(to_tensor(spec, a, 0).ref())), spec, a);
   });
+}
+PyObject* i0e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i0e_call(nullptr, args, nargs, kwnames);
+}
+
+// i1
+constexpr Param kI1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI1Spec{"i1", "i1(Tensor input) -> Tensor out", kI1SpecParams};
+
+PyObject* i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("i1", [&]() -> PyObject* {
+    const Spec& spec = kI1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::i1(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i1_call(nullptr, args, nargs, kwnames);
+}
+
+// i1e
+constexpr Param kI1eSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kI1eSpec{"i1e", "i1e(Tensor input) -> Tensor out", kI1eSpecParams};
+
+PyObject* i1e_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("i1e", [&]() -> PyObject* {
+    const Spec& spec = kI1eSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::i1e(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* i1e_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return i1e_call(nullptr, args, nargs, kwnames);
+}
+
+// leaky_relu
+constexpr Param kLeakyReluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"negative_slope", Kind::Float, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kLeakyReluSpec{"leaky_relu", "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", kLeakyReluSpecParams};
+
+PyObject* leaky_relu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("leaky_relu", [&]() -> PyObject* {
+    const Spec& spec = kLeakyReluSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(2) && to_bool(spec, a, 2)) {
+      ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::leaky_relu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01))), spec, a);
+  });
+}
+PyObject* leaky_relu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return leaky_relu_call(nullptr, args, nargs, kwnames);
+}
+PyObject* leaky_relu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("leaky_relu", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kLeakyReluSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::leaky_relu_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.01));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* leaky_relu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("leaky_relu_", leaky_relu_inplace, args, nargs, kwnames);
+}
+
+// lgamma
+constexpr Param kLgammaSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLgammaSpec{"lgamma", "lgamma(Tensor input) -> Tensor out", kLgammaSpecParams};
+
+PyObject* lgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lgamma", [&]() -> PyObject* {
+    const Spec& spec = kLgammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::lgamma_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::lgamma(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* lgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lgamma_call(nullptr, args, nargs, kwnames);
+}
+PyObject* lgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lgamma_call(self, args, nargs, kwnames);
+}
+PyObject* lgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lgamma", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLgammaSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::lgamma_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* lgamma_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("lgamma_", lgamma_inplace, args, nargs, kwnames);
+}
+
+// log
+constexpr Param kLogSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLogSpec{"log", "log(Tensor input) -> Tensor out", kLogSpecParams};
+
+PyObject* log_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log", [&]() -> PyObject* {
+    const Spec& spec = kLogSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::log_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::log(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* log_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_call(self, args, nargs, kwnames);
+}
+PyObject* log_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLogSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* log_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("log_", log_inplace, args, nargs, kwnames);
+}
+
+// log10
+constexpr Param kLog10SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLog10Spec{"log10", "log10(Tensor input) -> Tensor out", kLog10SpecParams};
+
+PyObject* log10_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log10", [&]() -> PyObject* {
+    const Spec& spec = kLog10Spec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::log10_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::log10(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* log10_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log10_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log10_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log10_call(self, args, nargs, kwnames);
+}
+PyObject* log10_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log10", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLog10Spec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log10_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* log10_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("log10_", log10_inplace, args, nargs, kwnames);
+}
+
+// log1p
+constexpr Param kLog1pSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLog1pSpec{"log1p", "log1p(Tensor input) -> Tensor out", kLog1pSpecParams};
+
+PyObject* log1p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log1p", [&]() -> PyObject* {
+    const Spec& spec = kLog1pSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::log1p_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::log1p(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* log1p_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log1p_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log1p_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log1p_call(self, args, nargs, kwnames);
+}
+PyObject* log1p_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log1p", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLog1pSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log1p_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* log1p_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("log1p_", log1p_inplace, args, nargs, kwnames);
+}
+
+// log2
+constexpr Param kLog2SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLog2Spec{"log2", "log2(Tensor input) -> Tensor out", kLog2SpecParams};
+
+PyObject* log2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log2", [&]() -> PyObject* {
+    const Spec& spec = kLog2Spec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::log2_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::log2(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* log2_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log2_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log2_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log2_call(self, args, nargs, kwnames);
+}
+PyObject* log2_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log2", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kLog2Spec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log2_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* log2_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("log2_", log2_inplace, args, nargs, kwnames);
+}
+
+// log_ndtr
+constexpr Param kLogNdtrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kLogNdtrSpec{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", kLogNdtrSpecParams};
+
+PyObject* log_ndtr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_ndtr", [&]() -> PyObject* {
+    const Spec& spec = kLogNdtrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_ndtr(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* log_ndtr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_ndtr_call(nullptr, args, nargs, kwnames);
+}
+
+// logit
+constexpr Param kLogitSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"eps", Kind::OptFloat, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kLogitSpec{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", kLogitSpecParams};
+
+PyObject* logit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("logit", [&]() -> PyObject* {
+    const Spec& spec = kLogitSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::logit_out(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::logit(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1))), spec, a);
+  });
+}
+PyObject* logit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logit_call(nullptr, args, nargs, kwnames);
+}
+PyObject* logit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logit_call(self, args, nargs, kwnames);
+}
+PyObject* logit_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("logit", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kLogitSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::logit_(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* logit_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("logit_", logit_inplace, args, nargs, kwnames);
+}
+
+// logsigmoid
+constexpr Param kLogsigmoidSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kLogsigmoidSpec{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", kLogsigmoidSpecParams};
+
+PyObject* logsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("logsigmoid", [&]() -> PyObject* {
+    const Spec& spec = kLogsigmoidSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::logsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* logsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return logsigmoid_call(nullptr, args, nargs, kwnames);
+}
+
+// mish
+constexpr Param kMishSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kMishSpec{"mish", "mish(Tensor input) -> Tensor out", kMishSpecParams};
+
+PyObject* mish_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mish", [&]() -> PyObject* {
+    const Spec& spec = kMishSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(1) && to_bool(spec, a, 1)) {
+      ops::mish_(to_tensor(spec, a, 0).ref());
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::mish(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* mish_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mish_call(nullptr, args, nargs, kwnames);
+}
+PyObject* mish_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mish", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kMishSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::mish_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* mish_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("mish_", mish_inplace, args, nargs, kwnames);
+}
+
+// modified_bessel_i0
+constexpr Param kModifiedBesselI0SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kModifiedBesselI0Spec{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", kModifiedBesselI0SpecParams};
+
+PyObject* modified_bessel_i0_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("modified_bessel_i0", [&]() -> PyObject* {
+    const Spec& spec = kModifiedBesselI0Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::modified_bessel_i0(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* modified_bessel_i0_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return modified_bessel_i0_call(nullptr, args, nargs, kwnames);
+}
+
+// modified_bessel_i1
+constexpr Param kModifiedBesselI1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kModifiedBesselI1Spec{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", kModifiedBesselI1SpecParams};
+
+PyObject* modified_bessel_i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("modified_bessel_i1", [&]() -> PyObject* {
+    const Spec& spec = kModifiedBesselI1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* modified_bessel_i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return modified_bessel_i1_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
-    {"fix", fast(trunc_function), METH_FASTCALL | METH_KEYWORDS,
-     "fix(input)\n"
+    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0(input)\n"
      "--\n"
      "\n"
-     "Each element with its fractional part dropped; its derivative is 0.\n"
+     "Modified Bessel function of the first kind of order 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
-    {"fix_", fast(trunc_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "fix_(input)\n"
+     "  d input = i1(input)"},
+    {"i0_", fast(i0_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0_(input)\n"
      "--\n"
      "\n"
-     "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"neg", fast(neg_function), METH_FASTCALL | METH_KEYWORDS,
-     "neg(input)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -1"},
-    {"neg_", fast(neg_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "neg_(input)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign. In place: self is overwritten and returned."},
-    {"negative", fast(neg_function), METH_FASTCALL | METH_KEYWORDS,
-     "negative(input)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -1"},
-    {"negative_", fast(neg_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "negative_(input)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign. In place: self is overwritten and returned."},
-    {"rad2deg", fast(rad2deg_function), METH_FASTCALL | METH_KEYWORDS,
-     "rad2deg(input)\n"
-     "--\n"
-     "\n"
-     "Angles in radians brought to degrees.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 57.29577951308232"},
-    {"rad2deg_", fast(rad2deg_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "rad2deg_(input)\n"
-     "--\n"
-     "\n"
-     "Angles in radians brought to degrees. In place: self is overwritten and returned."},
-    {"reciprocal", fast(reciprocal_function), METH_FASTCALL | METH_KEYWORDS,
-     "reciprocal(input)\n"
-     "--\n"
-     "\n"
-     "One over each element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -out**2"},
-    {"reciprocal_", fast(reciprocal_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "reciprocal_(input)\n"
-     "--\n"
-     "\n"
-     "One over each element. In place: self is overwritten and returned."},
-    {"relu", fast(relu_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu(input)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(out > 0, 1, 0)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"relu_", fast(relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu_(input)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, zero elsewhere. In place: self is overwritten and\n"
+     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
      "returned."},
-    {"round", fast(round_function), METH_FASTCALL | METH_KEYWORDS,
-     "round(input)\n"
+    {"lgamma", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma(input)\n"
      "--\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0.\n"
+     "Logarithm of the magnitude of the gamma function.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
-    {"round_", fast(round_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "round_(input)\n"
+     "  d input = digamma(input)"},
+    {"lgamma_", fast(lgamma_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma_(input)\n"
      "--\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"rsqrt", fast(rsqrt_function), METH_FASTCALL | METH_KEYWORDS,
-     "rsqrt(input)\n"
+     "Logarithm of the magnitude of the gamma function. In place: self is overwritten and\n"
+     "returned."},
+    {"log", fast(log_function), METH_FASTCALL | METH_KEYWORDS,
+     "log(input)\n"
      "--\n"
      "\n"
-     "One over the square root of each element.\n"
+     "Natural logarithm; -inf at 0, nan below.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = -0.5 * out**3"},
-    {"rsqrt_", fast(rsqrt_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "rsqrt_(input)\n"
-     "--\n"
-     "\n"
-     "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
-    {"sign", fast(sign_function), METH_FASTCALL | METH_KEYWORDS,
-     "sign(input)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"sign_", fast(sign_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sign_(input)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
-     "place: self is overwritten and returned."},
-    {"sin", fast(sin_function), METH_FASTCALL | METH_KEYWORDS,
-     "sin(input)\n"
-     "--\n"
-     "\n"
-     "Sine of each element, which is in radians.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = cos(input)"},
-    {"sin_", fast(sin_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sin_(input)\n"
-     "--\n"
-     "\n"
-     "Sine of each element, which is in radians. In place: self is overwritten and returned."},
-    {"sinc", fast(sinc_function), METH_FASTCALL | METH_KEYWORDS,
-     "sinc(input)\n"
-     "--\n"
-     "\n"
-     "Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)\n"
+     "  d input = 1 / input\n"
      "\n"
      "Special values:\n"
-     "  input = 0, out = 1, d_input = 0"},
-    {"sinc_", fast(sinc_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sinc_(input)\n"
+     "  input = 0, out = -inf, d_input = inf"},
+    {"log10", fast(log10_function), METH_FASTCALL | METH_KEYWORDS,
+     "log10(input)\n"
      "--\n"
      "\n"
-     "Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there. In place: self is\n"
+     "Logarithm to base 10.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.4342944819032518 / input"},
+    {"log10_", fast(log10_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "log10_(input)\n"
+     "--\n"
+     "\n"
+     "Logarithm to base 10. In place: self is overwritten and returned."},
+    {"log1p", fast(log1p_function), METH_FASTCALL | METH_KEYWORDS,
+     "log1p(input)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm of one plus each element, exact for small elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / (1 + input)"},
+    {"log1p_", fast(log1p_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "log1p_(input)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm of one plus each element, exact for small elements. In place: self is\n"
      "overwritten and returned."},
-    {"sinh", fast(sinh_function), METH_FASTCALL | METH_KEYWORDS,
-     "sinh(input)\n"
+    {"log2", fast(log2_function), METH_FASTCALL | METH_KEYWORDS,
+     "log2(input)\n"
      "--\n"
      "\n"
-     "Hyperbolic sine of each element.\n"
+     "Logarithm to base 2.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = cosh(input)"},
-    {"sinh_", fast(sinh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sinh_(input)\n"
+     "  d input = 1.4426950408889634 / input"},
+    {"log2_", fast(log2_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "log2_(input)\n"
      "--\n"
      "\n"
-     "Hyperbolic sine of each element. In place: self is overwritten and returned."},
-    {"sqrt", fast(sqrt_function), METH_FASTCALL | METH_KEYWORDS,
-     "sqrt(input)\n"
+     "Logarithm to base 2. In place: self is overwritten and returned."},
+    {"log_", fast(log_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_(input)\n"
      "--\n"
      "\n"
-     "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity.\n"
+     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
+    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
+     "logit(input, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 / out\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = inf"},
-    {"sqrt_", fast(sqrt_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sqrt_(input)\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+    {"logit_", fast(logit_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "logit_(input, eps=None)\n"
      "--\n"
      "\n"
-     "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity. In place:\n"
-     "self is overwritten and returned."},
-    {"square", fast(square_function), METH_FASTCALL | METH_KEYWORDS,
-     "square(input)\n"
-     "--\n"
-     "\n"
-     "Each element times itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2 * input"},
-    {"square_", fast(square_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "square_(input)\n"
-     "--\n"
-     "\n"
-     "Each element times itself. In place: self is overwritten and returned."},
-    {"tan", fast(tan_function), METH_FASTCALL | METH_KEYWORDS,
-     "tan(input)\n"
-     "--\n"
-     "\n"
-     "Tangent of each element, which is in radians.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 + out**2"},
-    {"tan_", fast(tan_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "tan_(input)\n"
-     "--\n"
-     "\n"
-     "Tangent of each element, which is in radians. In place: self is overwritten and returned."},
-    {"tanh", fast(tanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "tanh(input)\n"
-     "--\n"
-     "\n"
-     "Hyperbolic tangent of each element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 - out**2"},
-    {"tanh_", fast(tanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "tanh_(input)\n"
-     "--\n"
-     "\n"
-     "Hyperbolic tangent of each element. In place: self is overwritten and returned."},
-    {"trunc", fast(trunc_function), METH_FASTCALL | METH_KEYWORDS,
-     "trunc(input)\n"
-     "--\n"
-     "\n"
-     "Each element with its fractional part dropped; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"trunc_", fast(trunc_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "trunc_(input)\n"
-     "--\n"
-     "\n"
-     "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {},
-};
-
-PyMethodDef functions_internal[] = {
-    {"polygamma_of", fast(polygamma_of_function), METH_FASTCALL | METH_KEYWORDS,
-     "polygamma_of(input, order)\n"
-     "--\n"
-     "\n"
-     "Derivative of the digamma function, the order after the tensor.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  order: int\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = polygamma(order + 1, input)"},
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "In place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_nn_functional[] = {
-    {"relu", fast(relu_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu(input)\n"
+    {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardswish(input)\n"
      "--\n"
      "\n"
-     "The element where it is positive, zero elsewhere.\n"
+     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(out > 0, 1, 0)\n"
+     "  d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)\n"
      "\n"
      "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"relu6", fast(relu6_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu6(input)\n"
+     "  input = -3, d_input = -0.5\n"
+     "  input = 3, d_input = 1.5"},
+    {"hardswish_", fast(hardswish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardswish_(input)\n"
      "--\n"
      "\n"
-     "The positive part of each element, at most 6.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= 0, 0, where(input >= 6, 0, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0\n"
-     "  input = 6, d_input = 0"},
-    {"relu6_", fast(relu6_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu6_(input)\n"
-     "--\n"
-     "\n"
-     "The positive part of each element, at most 6. In place: self is overwritten and returned."},
-    {"relu_", fast(relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "relu_(input)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, zero elsewhere. In place: self is overwritten and\n"
-     "returned."},
-    {"selu", fast(selu_function), METH_FASTCALL | METH_KEYWORDS,
-     "selu(input)\n"
-     "--\n"
-     "\n"
-     "The self-normalising scaled form of elu.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 1.7580993408473766\n"
-     "\n"
-     "Reference: Klambauer et al. 2017"},
-    {"selu_", fast(selu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "selu_(input)\n"
-     "--\n"
-     "\n"
-     "The self-normalising scaled form of elu. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
-    {"silu", fast(silu_function), METH_FASTCALL | METH_KEYWORDS,
-     "silu(input)\n"
-     "--\n"
-     "\n"
-     "The swish activation, each element times its logistic function.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input"},
-    {"silu_", fast(silu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "silu_(input)\n"
-     "--\n"
-     "\n"
-     "The swish activation, each element times its logistic function. In place: self is\n"
+     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation. In place: self is\n"
      "overwritten and returned."},
-    {"softplus", fast(softplus_function), METH_FASTCALL | METH_KEYWORDS,
-     "softplus(input, beta=1.0, threshold=20.0)\n"
+    {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
      "--\n"
      "\n"
-     "Smooth form log(1 + exp(beta x)) / beta of the positive part, linear beyond the threshold.\n"
+     "Input limited to the interval from min_val to max_val, with slope 0 at its ends.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  beta: float, default 1.0\n"
-     "  threshold: float, default 20.0\n"
+     "  min_val: float, default -1.0\n"
+     "  max_val: float, default 1.0\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(beta * input > threshold, 1, sigmoid(beta * input))"},
-    {"softshrink", fast(softshrink_function), METH_FASTCALL | METH_KEYWORDS,
-     "softshrink(input, lambd=0.5)\n"
-     "--\n"
-     "\n"
-     "Each element moved towards zero by lambd, at most to zero.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lambd: float, default 0.5\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > lambd, 1, where(input < -lambd, 1, 0))\n"
+     "  d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))\n"
      "\n"
      "Special values:\n"
-     "  input = 0.5, d_input = 0\n"
-     "  input = -0.5, d_input = 0"},
-    {"softsign", fast(softsign_function), METH_FASTCALL | METH_KEYWORDS,
-     "softsign(input)\n"
+     "  input = -1, d_input = 0\n"
+     "  input = 1, d_input = 0"},
+    {"hardtanh_", fast(hardtanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardtanh_(input, min_val=-1.0, max_val=1.0)\n"
      "--\n"
      "\n"
-     "The activation x / (1 + |x|).\n"
+     "Input limited to the interval from min_val to max_val, with slope 0 at its ends. In place:\n"
+     "self is overwritten and returned."},
+    {"leaky_relu", fast(leaky_relu_function), METH_FASTCALL | METH_KEYWORDS,
+     "leaky_relu(input, negative_slope=0.01)\n"
+     "--\n"
+     "\n"
+     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
+     "left side.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  negative_slope: float, default 0.01\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1, negative_slope)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, d_input = 0.01"},
+    {"leaky_relu_", fast(leaky_relu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "leaky_relu_(input, negative_slope=0.01)\n"
+     "--\n"
+     "\n"
+     "The element where it is positive, negative_slope times it elsewhere; at 0 the slope of the\n"
+     "left side. In place: self is overwritten and returned."},
+    {"logsigmoid", fast(logsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "logsigmoid(input)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the logistic function, without overflow in either tail.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2"},
-    {"tanh", fast(tanh_function), METH_FASTCALL | METH_KEYWORDS,
-     "tanh(input)\n"
+     "  d input = sigmoid(-input)"},
+    {"mish", fast(mish_function), METH_FASTCALL | METH_KEYWORDS,
+     "mish(input)\n"
      "--\n"
      "\n"
-     "Hyperbolic tangent of each element.\n"
+     "The smooth activation x * tanh(softplus(x)).\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 1 - out**2"},
-    {"tanh_", fast(tanh_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "tanh_(input)\n"
+     "  d input = tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input\n"
+     "\n"
+     "Reference: Misra 2019"},
+    {"mish_", fast(mish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "mish_(input)\n"
      "--\n"
      "\n"
-     "Hyperbolic tangent of each element. In place: self is overwritten and returned."},
-    {"tanhshrink", fast(tanhshrink_function), METH_FASTCALL | METH_KEYWORDS,
-     "tanhshrink(input)\n"
-     "--\n"
-     "\n"
-     "What hyperbolic tangent leaves of each element, x - tanh(x).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = tanh(input)**2"},
-    {"threshold", fast(threshold_function), METH_FASTCALL | METH_KEYWORDS,
-     "threshold(input, threshold, value)\n"
-     "--\n"
-     "\n"
-     "The element where it exceeds the threshold, value elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  threshold: float\n"
-     "  value: float\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > threshold, 1, 0)"},
-    {"threshold_", fast(threshold_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "threshold_(input, threshold, value)\n"
-     "--\n"
-     "\n"
-     "The element where it exceeds the threshold, value elsewhere. In place: self is overwritten\n"
-     "and returned."},
+     "The smooth activation x * tanh(softplus(x)). In place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_special[] = {
-    {"expit", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "expit(input)\n"
+    {"gammaln", fast(lgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "gammaln(input)\n"
      "--\n"
      "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "Logarithm of the magnitude of the gamma function.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"scaled_modified_bessel_k0", fast(scaled_modified_bessel_k0_function), METH_FASTCALL | METH_KEYWORDS,
-     "scaled_modified_bessel_k0(input)\n"
+     "  d input = digamma(input)"},
+    {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0(input)\n"
      "--\n"
      "\n"
-     "Modified Bessel function of the second kind of order 0 times exp(x).\n"
+     "Modified Bessel function of the first kind of order 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input)"},
-    {"scaled_modified_bessel_k1", fast(scaled_modified_bessel_k1_function), METH_FASTCALL | METH_KEYWORDS,
-     "scaled_modified_bessel_k1(input)\n"
+     "  d input = i1(input)"},
+    {"i0e", fast(i0e_function), METH_FASTCALL | METH_KEYWORDS,
+     "i0e(input)\n"
      "--\n"
      "\n"
-     "Modified Bessel function of the second kind of order 1 times exp(x).\n"
+     "Order-0 modified Bessel function times exp(-|x|).\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = scaled_modified_bessel_k1(input) - scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input) / input"},
-    {"sinc", fast(sinc_function), METH_FASTCALL | METH_KEYWORDS,
-     "sinc(input)\n"
-     "--\n"
-     "\n"
-     "Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)\n"
+     "  d input = i1e(input) - sgn(input) * i0e(input)\n"
      "\n"
      "Special values:\n"
-     "  input = 0, out = 1, d_input = 0"},
-    {"spherical_bessel_j0", fast(spherical_bessel_j0_function), METH_FASTCALL | METH_KEYWORDS,
-     "spherical_bessel_j0(input)\n"
+     "  input = 0, d_input = 0"},
+    {"i1", fast(i1_function), METH_FASTCALL | METH_KEYWORDS,
+     "i1(input)\n"
      "--\n"
      "\n"
-     "Spherical Bessel function of order 0, sin(x) / x.\n"
+     "Modified Bessel function of the first kind of order 1.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(abs(input) < 0.15, input * (input**2 * (0.03333333333333333 + input**2 * (input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(input) - spherical_bessel_j0(input)) / input)"},
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
+    {"i1e", fast(i1e_function), METH_FASTCALL | METH_KEYWORDS,
+     "i1e(input)\n"
+     "--\n"
+     "\n"
+     "Order-1 modified Bessel function times exp(-|x|).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
+    {"log1p", fast(log1p_function), METH_FASTCALL | METH_KEYWORDS,
+     "log1p(input)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm of one plus each element, exact for small elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / (1 + input)"},
+    {"log_ndtr", fast(log_ndtr_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_ndtr(input)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the standard normal distribution function, without underflow in the left tail.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)"},
+    {"logit", fast(logit_function), METH_FASTCALL | METH_KEYWORDS,
+     "logit(input, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  eps: float or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+    {"modified_bessel_i0", fast(modified_bessel_i0_function), METH_FASTCALL | METH_KEYWORDS,
+     "modified_bessel_i0(input)\n"
+     "--\n"
+     "\n"
+     "Modified Bessel function of the first kind of order 0, under its longer name.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = i1(input)"},
+    {"modified_bessel_i1", fast(modified_bessel_i1_function), METH_FASTCALL | METH_KEYWORDS,
+     "modified_bessel_i1(input)\n"
+     "--\n"
+     "\n"
+     "Modified Bessel function of the first kind of order 1, under its longer name.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
     {},
 };
 
 PyMethodDef methods[] = {
-    {"fix", fast(trunc_method), METH_FASTCALL | METH_KEYWORDS,
-     "fix($self)\n"
+    {"i0", fast(i0_method), METH_FASTCALL | METH_KEYWORDS,
+     "i0($self)\n"
      "--\n"
      "\n"
-     "Each element with its fractional part dropped; its derivative is 0.\n"
+     "Modified Bessel function of the first kind of order 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
-    {"fix_", fast(trunc_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "fix_($self)\n"
+     "  d input = i1(input)"},
+    {"i0_", fast(i0_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "i0_($self)\n"
      "--\n"
      "\n"
-     "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"neg", fast(neg_method), METH_FASTCALL | METH_KEYWORDS,
-     "neg($self)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -1"},
-    {"neg_", fast(neg_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "neg_($self)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign. In place: self is overwritten and returned."},
-    {"negative", fast(neg_method), METH_FASTCALL | METH_KEYWORDS,
-     "negative($self)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -1"},
-    {"negative_", fast(neg_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "negative_($self)\n"
-     "--\n"
-     "\n"
-     "Each element with the opposite sign. In place: self is overwritten and returned."},
-    {"rad2deg", fast(rad2deg_method), METH_FASTCALL | METH_KEYWORDS,
-     "rad2deg($self)\n"
-     "--\n"
-     "\n"
-     "Angles in radians brought to degrees.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 57.29577951308232"},
-    {"rad2deg_", fast(rad2deg_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "rad2deg_($self)\n"
-     "--\n"
-     "\n"
-     "Angles in radians brought to degrees. In place: self is overwritten and returned."},
-    {"reciprocal", fast(reciprocal_method), METH_FASTCALL | METH_KEYWORDS,
-     "reciprocal($self)\n"
-     "--\n"
-     "\n"
-     "One over each element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = -out**2"},
-    {"reciprocal_", fast(reciprocal_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "reciprocal_($self)\n"
-     "--\n"
-     "\n"
-     "One over each element. In place: self is overwritten and returned."},
-    {"relu", fast(relu_method), METH_FASTCALL | METH_KEYWORDS,
-     "relu($self)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, zero elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(out > 0, 1, 0)\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = 0"},
-    {"relu_", fast(relu_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "relu_($self)\n"
-     "--\n"
-     "\n"
-     "The element where it is positive, zero elsewhere. In place: self is overwritten and\n"
+     "Modified Bessel function of the first kind of order 0. In place: self is overwritten and\n"
      "returned."},
-    {"round", fast(round_method), METH_FASTCALL | METH_KEYWORDS,
-     "round($self)\n"
+    {"lgamma", fast(lgamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma($self)\n"
      "--\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0.\n"
+     "Logarithm of the magnitude of the gamma function.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0"},
-    {"round_", fast(round_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "round_($self)\n"
+     "  d input = digamma(input)"},
+    {"lgamma_", fast(lgamma_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "lgamma_($self)\n"
      "--\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
-    {"rsqrt", fast(rsqrt_method), METH_FASTCALL | METH_KEYWORDS,
-     "rsqrt($self)\n"
+     "Logarithm of the magnitude of the gamma function. In place: self is overwritten and\n"
+     "returned."},
+    {"log", fast(log_method), METH_FASTCALL | METH_KEYWORDS,
+     "log($self)\n"
      "--\n"
      "\n"
-     "One over the square root of each element.\n"
+     "Natural logarithm; -inf at 0, nan below.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = -0.5 * out**3"},
-    {"rsqrt_", fast(rsqrt_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "rsqrt_($self)\n"
-     "--\n"
-     "\n"
-     "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_method), METH_FASTCALL | METH_KEYWORDS,
-     "sgn($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_method), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid($self)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_($self)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
-    {"sign", fast(sign_method), METH_FASTCALL | METH_KEYWORDS,
-     "sign($self)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"sign_", fast(sign_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sign_($self)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
-     "place: self is overwritten and returned."},
-    {"sin", fast(sin_method), METH_FASTCALL | METH_KEYWORDS,
-     "sin($self)\n"
-     "--\n"
-     "\n"
-     "Sine of each element, which is in radians.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = cos(input)"},
-    {"sin_", fast(sin_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sin_($self)\n"
-     "--\n"
-     "\n"
-     "Sine of each element, which is in radians. In place: self is overwritten and returned."},
-    {"sinc", fast(sinc_method), METH_FASTCALL | METH_KEYWORDS,
-     "sinc($self)\n"
-     "--\n"
-     "\n"
-     "Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)\n"
+     "  d input = 1 / input\n"
      "\n"
      "Special values:\n"
-     "  input = 0, out = 1, d_input = 0"},
-    {"sinc_", fast(sinc_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sinc_($self)\n"
+     "  input = 0, out = -inf, d_input = inf"},
+    {"log10", fast(log10_method), METH_FASTCALL | METH_KEYWORDS,
+     "log10($self)\n"
      "--\n"
      "\n"
-     "Normalised sinc sin(pi x) / (pi x), 1 at 0 with derivative 0 there. In place: self is\n"
+     "Logarithm to base 10.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0.4342944819032518 / input"},
+    {"log10_", fast(log10_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "log10_($self)\n"
+     "--\n"
+     "\n"
+     "Logarithm to base 10. In place: self is overwritten and returned."},
+    {"log1p", fast(log1p_method), METH_FASTCALL | METH_KEYWORDS,
+     "log1p($self)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm of one plus each element, exact for small elements.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / (1 + input)"},
+    {"log1p_", fast(log1p_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "log1p_($self)\n"
+     "--\n"
+     "\n"
+     "Natural logarithm of one plus each element, exact for small elements. In place: self is\n"
      "overwritten and returned."},
-    {"sinh", fast(sinh_method), METH_FASTCALL | METH_KEYWORDS,
-     "sinh($self)\n"
+    {"log2", fast(log2_method), METH_FASTCALL | METH_KEYWORDS,
+     "log2($self)\n"
      "--\n"
      "\n"
-     "Hyperbolic sine of each element.\n"
+     "Logarithm to base 2.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = cosh(input)"},
-    {"sinh_", fast(sinh_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sinh_($self)\n"
+     "  d input = 1.4426950408889634 / input"},
+    {"log2_", fast(log2_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "log2_($self)\n"
      "--\n"
      "\n"
-     "Hyperbolic sine of each element. In place: self is overwritten and returned."},
-    {"sqrt", fast(sqrt_method), METH_FASTCALL | METH_KEYWORDS,
-     "sqrt($self)\n"
+     "Logarithm to base 2. In place: self is overwritten and returned."},
+    {"log_", fast(log_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "log_($self)\n"
      "--\n"
      "\n"
-     "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity.\n"
+     "Natural logarithm; -inf at 0, nan below. In place: self is overwritten and returned."},
+    {"logit", fast(logit_method), METH_FASTCALL | METH_KEYWORDS,
+     "logit($self, eps=None)\n"
+     "--\n"
+     "\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.5 / out\n"
-     "\n"
-     "Special values:\n"
-     "  input = 0, d_input = inf"},
-    {"sqrt_", fast(sqrt_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sqrt_($self)\n"
+     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+    {"logit_", fast(logit_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "logit_($self, eps=None)\n"
      "--\n"
      "\n"
-     "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity. In place:\n"
-     "self is overwritten and returned."},
-    {"square", fast(square_method), METH_FASTCALL | METH_KEYWORDS,
-     "square($self)\n"
-     "--\n"
-     "\n"
-     "Each element times itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2 * input"},
-    {"square_", fast(square_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "square_($self)\n"
-     "--\n"
-     "\n"
-     "Each element times itself. In place: self is overwritten and returned."},
-    {"tan", fast(tan_method), METH_FASTCALL | METH_KEYWORDS,
-     "tan($self)\n"
-     "--\n"
-     "\n"
-     "Tangent of each element, which is in radians.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 + out**2"},
-    {"tan_", fast(tan_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "tan_($self)\n"
-     "--\n"
-     "\n"
-     "Tangent of each element, which is in radians. In place: self is overwritten and returned."},
-    {"tanh", fast(tanh_method), METH_FASTCALL | METH_KEYWORDS,
-     "tanh($self)\n"
-     "--\n"
-     "\n"
-     "Hyperbolic tangent of each element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 - out**2"},
-    {"tanh_", fast(tanh_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "tanh_($self)\n"
-     "--\n"
-     "\n"
-     "Hyperbolic tangent of each element. In place: self is overwritten and returned."},
-    {"trunc", fast(trunc_method), METH_FASTCALL | METH_KEYWORDS,
-     "trunc($self)\n"
-     "--\n"
-     "\n"
-     "Each element with its fractional part dropped; its derivative is 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"trunc_", fast(trunc_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "trunc_($self)\n"
-     "--\n"
-     "\n"
-     "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "In place: self is overwritten and returned."},
     {},
 };
 }  // namespace
 
 void register_unary_3(Registry& r) {
   r.add("", functions_top);
-  r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);
-  r.add_operator(Slot::Neg, neg_operator_neg);
 }
 
 }  // namespace tp::python

@@ -7,6 +7,176 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// fmod: out = fmod(input, other)
+template <class T>
+void fmod(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::fmod(input[i], other[i]);
+}
+
+// fmod, gradient of other: strong_mul(-trunc(input / other), g)
+template <class T>
+void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
+}
+
+// gcd: out = gcd(input, other)
+template <class T>
+void gcd(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gcd(input[i], other[i]);
+}
+
+// heaviside: out = heaviside(input, values)
+template <class T>
+void heaviside(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* values = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::heaviside(input[i], values[i]);
+}
+
+// hermite_h: out = hermite_h(x, degree, order)
+template <class T>
+void hermite_h(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::hermite_h(x[i], degree[i], order);
+}
+
+// hermite_h, gradient of x: strong_mul(hermite_h(x, degree, order + 1), g)
+template <class T>
+void hermite_h_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::hermite_h(x[i], degree[i], c0), g[i]);
+}
+
+// hermite_he: out = hermite_he(x, degree, order)
+template <class T>
+void hermite_he(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* x = reinterpret_cast<const T*>(data[1]);
+  const T* degree = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::hermite_he(x[i], degree[i], order);
+}
+
+// hermite_he, gradient of x: strong_mul(hermite_he(x, degree, order + 1), g)
+template <class T>
+void hermite_he_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* x = reinterpret_cast<const T*>(data[2]);
+  const T* degree = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::hermite_he(x[i], degree[i], c0), g[i]);
+}
+
+// huber: out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
+template <class T>
+void huber(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* target = reinterpret_cast<const T*>(data[2]);
+  const T delta = scalar_to<T>(params[0]);
+  using R = real_t<T>;
+  const T c0 = T(0.5) * delta;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s1 = input[i] - target[i];
+    const R s0 = m::abs(s1);
+    to[i] = m::where<T>(T(s0) <= delta, T(0.5) * m::square(s1), delta * (s0 - c0));
+  }
+}
+
+// huber, gradient of input: strong_mul(where(abs(input - target) <= delta, input - target, sgn(input - target) * delta), g)
+template <class T>
+void huber_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T delta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, s0, m::sgn(s0) * delta), g[i]);
+  }
+}
+
+// huber, gradient of target: strong_mul(where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta), g)
+template <class T>
+void huber_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* target = reinterpret_cast<const T*>(data[3]);
+  const T delta = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] - target[i];
+    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) <= delta, target[i] - input[i], (-m::sgn(s0)) * delta), g[i]);
+  }
+}
+
+// hypot: out = hypot(input, other)
+template <class T>
+void hypot(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::hypot(input[i], other[i]);
+}
+
+// hypot, gradient of input: strong_mul(where(out == 0, 0, input / out), g)
+template <class T>
+void hypot_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* out = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), input[i] / out[i]),
+      g[i]);
+}
+
+// hypot, gradient of other: strong_mul(where(out == 0, 0, other / out), g)
+template <class T>
+void hypot_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T* out = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), other[i] / out[i]),
+      g[i]);
+}
+
 // igamma: out = igamma(input, other)
 template <class T>
 void igamma(std::int64_t n, char* const* data, const Scalar*) {
@@ -209,414 +379,24 @@ void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(other[i] - out[i])), g[i]);
 }
 
-// maximum: out = maximum(input, other)
-template <class T>
-void maximum(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::maximum(input[i], other[i]);
-}
-
-// maximum, gradient of input: strong_mul(where(input < other, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void maximum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < other[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
-}
-
-// maximum, gradient of other: strong_mul(where(other < input, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void maximum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(other[i] < input[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
-}
-
-// minimum: out = minimum(input, other)
-template <class T>
-void minimum(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::minimum(input[i], other[i]);
-}
-
-// minimum, gradient of input: strong_mul(where(input > other, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void minimum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > other[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
-}
-
-// minimum, gradient of other: strong_mul(where(other > input, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void minimum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(other[i] > input[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
-}
-
-// mul: out = input * other
-template <class T>
-void mul(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * other[i];
-}
-
-// mul, gradient of input: strong_mul(conj(other), g)
-template <class T>
-void mul_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(other[i]), g[i]);
-}
-
-// mul, gradient of other: strong_mul(conj(input), g)
-template <class T>
-void mul_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(input[i]), g[i]);
-}
-
-// nextafter: out = nextafter(input, other)
-template <class T>
-void nextafter(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::nextafter(input[i], other[i]);
-}
-
-// pow: out = input ** exponent
-template <class T>
-void pow(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* exponent = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::pow(input[i], exponent[i]);
-}
-
-// pow, gradient of input: strong_mul(conj(where(exponent == 0, 0, exponent * input**(exponent - 1))), g)
-template <class T>
-void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* exponent = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(exponent[i] == T(0), T(0),
-      exponent[i] * m::pow(input[i], exponent[i] - T(1)))), g[i]);
-}
-
-// pow, gradient of exponent: strong_mul(conj(where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))), g)
-template <class T>
-void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* exponent = reinterpret_cast<const T*>(data[3]);
-  const T* out = reinterpret_cast<const T*>(data[4]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] == T(0)) & ((out[i] ==
-      T(0)) | (exponent[i] == T(0))), T(0), out[i] * m::log(input[i]))), g[i]);
-}
-
-// remainder: out = input % other
-template <class T>
-void remainder(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::remainder(input[i], other[i]);
-}
-
-// remainder, gradient of other: strong_mul(-floor(input / other), g)
-template <class T>
-void remainder_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::floor(input[i] / other[i]), g[i]);
-}
-
-// rsub: out = other - alpha * input
-template <class T>
-void rsub(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T alpha = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = other[i] - (alpha * input[i]);
-}
-
-// rsub, gradient of input: strong_mul(conj(-alpha), g)
-template <class T>
-void rsub_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T alpha = scalar_to<T>(params[0]);
-  const T c0 = -alpha;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
-}
-
-// smooth_l1: out = where(abs(input - target) < beta, 0.5 * square(input - target) / beta, abs(input - target) - 0.5 * beta)
-template <class T>
-void smooth_l1(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* target = reinterpret_cast<const T*>(data[2]);
-  const T beta = scalar_to<T>(params[0]);
-  using R = real_t<T>;
-  const T c0 = T(0.5) * beta;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s1 = input[i] - target[i];
-    const R s0 = m::abs(s1);
-    to[i] = m::where<T>(T(s0) < beta, (T(0.5) * m::square(s1)) / beta, s0 - c0);
-  }
-}
-
-// smooth_l1, gradient of input: strong_mul(where(abs(input - target) < beta, (input - target) / beta, sgn(input - target)), g)
-template <class T>
-void smooth_l1_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-  const T beta = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] - target[i];
-    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) < beta, s0 / beta, m::sgn(s0)), g[i]);
-  }
-}
-
-// smooth_l1, gradient of target: strong_mul(where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target)), g)
-template <class T>
-void smooth_l1_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-  const T beta = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] - target[i];
-    to[i] = m::strong_mul(m::where<T>(T(m::abs(s0)) < beta, (target[i] - input[i]) / beta, -m::sgn(s0)), g[i]);
-  }
-}
-
-// squared_difference: out = square(input - target)
-template <class T>
-void squared_difference(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* target = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::square(input[i] - target[i]);
-}
-
-// squared_difference, gradient of input: strong_mul(2 * (input - target), g)
-template <class T>
-void squared_difference_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(2) * (input[i] - target[i]), g[i]);
-}
-
-// squared_difference, gradient of target: strong_mul(-2 * (input - target), g)
-template <class T>
-void squared_difference_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* target = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(-2) * (input[i] - target[i]), g[i]);
-}
-
-// strong_mul: out = where(other == 0, 0, input * other)
-template <class T>
-void strong_mul(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] == T(0), T(0), input[i] * other[i]);
-}
-
-// strong_mul, gradient of input: strong_mul(conj(other), g)
-template <class T>
-void strong_mul_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(other[i]), g[i]);
-}
-
-// strong_mul, gradient of other: strong_mul(conj(input), g)
-template <class T>
-void strong_mul_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(input[i]), g[i]);
-}
-
-// sub: out = input - alpha * other
-template <class T>
-void sub(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T alpha = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] - (alpha * other[i]);
-}
-
-// sub, gradient of other: strong_mul(conj(-alpha), g)
-template <class T>
-void sub_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T alpha = scalar_to<T>(params[0]);
-  const T c0 = -alpha;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
-}
-
-// xlog1py: out = xlog1py(input, other)
-template <class T>
-void xlog1py(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::xlog1py(input[i], other[i]);
-}
-
-// xlog1py, gradient of input: strong_mul(where(input == 0 and other <= -1, 0, log1p(other)), g)
-template <class T>
-void xlog1py_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] <= T(-1)),
-      T(0), m::log1p(other[i])), g[i]);
-}
-
-// xlog1py, gradient of other: strong_mul(input / (1 + other), g)
-template <class T>
-void xlog1py_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] / (T(1) + other[i]), g[i]);
-}
-
-// xlogy: out = xlogy(input, other)
-template <class T>
-void xlogy(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::xlogy(input[i], other[i]);
-}
-
-// xlogy, gradient of input: strong_mul(where(input == 0 and other <= 0, 0, log(other)), g)
-template <class T>
-void xlogy_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] <= T(0)), T(0),
-      m::log(other[i])), g[i]);
-}
-
-// xlogy, gradient of other: strong_mul(input / other, g)
-template <class T>
-void xlogy_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] / other[i], g[i]);
-}
-
-// zeta: out = zeta(input, other)
-template <class T>
-void zeta(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::zeta(input[i], other[i]);
-}
-
-// zeta, gradient of other: strong_mul(-input * zeta(input + 1, other), g)
-template <class T>
-void zeta_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((-input[i]) * m::zeta(input[i] + T(1), other[i]), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet binary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
+    {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hermite_h<float>, hermite_h<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hermite_h_vjp_x<float>, hermite_h_vjp_x<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hermite_he<float>, hermite_he<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hermite_he_vjp_x<float>, hermite_he_vjp_x<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber<float>, huber<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_input<float>, huber_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, huber_vjp_target<float>, huber_vjp_target<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hypot<float>, hypot<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_input<float>, hypot_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_other<float>, hypot_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igamma<float>, igamma<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igamma_vjp_other<float>, igamma_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igammac<float>, igammac<double>, nullptr, nullptr}},
@@ -635,42 +415,6 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2<float>, logaddexp2<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_input<float>, logaddexp2_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_other<float>, logaddexp2_vjp_other<double>, nullptr, nullptr}},
-    {{maximum<bool>, maximum<std::int32_t>, maximum<std::int64_t>, maximum<std::uint64_t>, maximum<float>, maximum<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_input<float>, maximum_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_other<float>, maximum_vjp_other<double>, nullptr, nullptr}},
-    {{minimum<bool>, minimum<std::int32_t>, minimum<std::int64_t>, minimum<std::uint64_t>, minimum<float>, minimum<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_input<float>, minimum_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_other<float>, minimum_vjp_other<double>, nullptr, nullptr}},
-    {{mul<bool>, mul<std::int32_t>, mul<std::int64_t>, mul<std::uint64_t>, mul<float>, mul<double>, mul<c64>, mul<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, mul_vjp_input<float>, mul_vjp_input<double>, mul_vjp_input<c64>, mul_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, nextafter<float>, nextafter<double>, nullptr, nullptr}},
-    {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},
-    {{nullptr, remainder<std::int32_t>, remainder<std::int64_t>, remainder<std::uint64_t>, remainder<float>, remainder<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, remainder_vjp_other<float>, remainder_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, rsub<std::int32_t>, rsub<std::int64_t>, rsub<std::uint64_t>, rsub<float>, rsub<double>, rsub<c64>, rsub<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, rsub_vjp_input<float>, rsub_vjp_input<double>, rsub_vjp_input<c64>, rsub_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, smooth_l1<float>, smooth_l1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, smooth_l1_vjp_input<float>, smooth_l1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, smooth_l1_vjp_target<float>, smooth_l1_vjp_target<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, squared_difference<float>, squared_difference<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, squared_difference_vjp_input<float>, squared_difference_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, squared_difference_vjp_target<float>, squared_difference_vjp_target<double>, nullptr, nullptr}},
-    {{strong_mul<bool>, strong_mul<std::int32_t>, strong_mul<std::int64_t>, strong_mul<std::uint64_t>, strong_mul<float>, strong_mul<double>, strong_mul<c64>, strong_mul<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, strong_mul_vjp_input<float>, strong_mul_vjp_input<double>, strong_mul_vjp_input<c64>, strong_mul_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, strong_mul_vjp_other<float>, strong_mul_vjp_other<double>, strong_mul_vjp_other<c64>, strong_mul_vjp_other<c128>}},
-    {{nullptr, sub<std::int32_t>, sub<std::int64_t>, sub<std::uint64_t>, sub<float>, sub<double>, sub<c64>, sub<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sub_vjp_other<float>, sub_vjp_other<double>, sub_vjp_other<c64>, sub_vjp_other<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, xlog1py<float>, xlog1py<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, xlog1py_vjp_input<float>, xlog1py_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, xlog1py_vjp_other<float>, xlog1py_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, xlogy<float>, xlogy<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_input<float>, xlogy_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_other<float>, xlogy_vjp_other<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, zeta<float>, zeta<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, zeta_vjp_other<float>, zeta_vjp_other<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

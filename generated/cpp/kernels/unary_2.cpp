@@ -7,6 +7,233 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// cosh: out = cosh(input)
+template <class T>
+void cosh(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::cosh(input[i]);
+}
+
+// cosh, gradient of input: strong_mul(conj(sinh(input)), g)
+template <class T>
+void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sinh(input[i])), g[i]);
+}
+
+// deg2rad: out = input * 0.017453292519943295
+template <class T>
+void deg2rad(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(0.017453292519943295);
+}
+
+// deg2rad, gradient of input: strong_mul(0.017453292519943295, g)
+template <class T>
+void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.017453292519943295), g[i]);
+}
+
+// digamma: out = digamma(input)
+template <class T>
+void digamma(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::digamma(input[i]);
+}
+
+// digamma, gradient of input: strong_mul(polygamma(1, input), g)
+template <class T>
+void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(1), input[i]), g[i]);
+}
+
+// elu: out = where(input > 0, input, alpha * expm1(input))
+template <class T>
+void elu(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], alpha * m::expm1(input[i]));
+}
+
+// elu, gradient of input: strong_mul(where(input > 0, 1, exp(input) * alpha), g)
+template <class T>
+void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T alpha = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
+      m::exp(input[i]) * alpha), g[i]);
+}
+
+// entr: out = entr(input)
+template <class T>
+void entr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::entr(input[i]);
+}
+
+// entr, gradient of input: strong_mul(-log(input) - 1, g)
+template <class T>
+void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::log(input[i]) - T(1), g[i]);
+}
+
+// erf: out = erf(input)
+template <class T>
+void erf(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erf(input[i]);
+}
+
+// erf, gradient of input: strong_mul(1.1283791670955126 * exp(-input**2), g)
+template <class T>
+void erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(1.1283791670955126) * m::exp(-m::square(input[i])),
+      g[i]);
+}
+
+// erfc: out = erfc(input)
+template <class T>
+void erfc(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfc(input[i]);
+}
+
+// erfc, gradient of input: strong_mul(-1.1283791670955126 * exp(-input**2), g)
+template <class T>
+void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(-1.1283791670955126) * m::exp(-m::square(input[i])),
+      g[i]);
+}
+
+// erfcx: out = erfcx(input)
+template <class T>
+void erfcx(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfcx(input[i]);
+}
+
+// erfcx, gradient of input: strong_mul(2 * input * erfcx(input) - 1.1283791670955126, g)
+template <class T>
+void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul((T(2) * input[i]) * m::erfcx(input[i]) - T(1.1283791670955126), g[i]);
+}
+
+// erfinv: out = erfinv(input)
+template <class T>
+void erfinv(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfinv(input[i]);
+}
+
+// erfinv, gradient of input: strong_mul(0.886226925452758 * exp(out**2), g)
+template <class T>
+void erfinv_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(0.886226925452758) * m::exp(m::square(out[i])), g[i]);
+}
+
+// exp: out = exp(input)
+template <class T>
+void exp(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::exp_near(end - from, input + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::exp_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::exp(input[i]);
+      }
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp(input[i]);
+}
+
+// exp, gradient of input: strong_mul(conj(out), g)
+template <class T>
+void exp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i]), g[i]);
+}
+
+// exp2: out = exp2(input)
+template <class T>
+void exp2(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::exp2(input[i]);
+}
+
+// exp2, gradient of input: strong_mul(conj(0.6931471805599453 * out), g)
+template <class T>
+void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.6931471805599453) * out[i]), g[i]);
+}
+
 // expm1: out = expm1(input)
 template <class T>
 void expm1(std::int64_t n, char* const* data, const Scalar*) {
@@ -44,24 +271,53 @@ void frac(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::frac(input[i]);
 }
 
-// gelu_erf: out = 0.5 * input * erfc(-0.7071067811865476 * input)
+// gelu_erf: out = input * ndtr(input)
 template <class T>
 void gelu_erf(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::ndtr_near(end - from, input + from)) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (T(0.5) * input[i]) * m::erfc(T(-0.7071067811865476) * input[i]);
+        for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr(input[i]);
+      }
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::ndtr(input[i]);
 }
 
-// gelu_erf, gradient of input: strong_mul(0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input, g)
+// gelu_erf, gradient of input: strong_mul(ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input, g)
 template <class T>
 void gelu_erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::ndtr_near(end - from, input + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] =
+            m::strong_mul(m::ndtr_fast(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] =
+            m::strong_mul(m::ndtr(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(0.5) * m::erfc(T(-0.7071067811865476) * input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5000000000000001) * m::square(input[i]))) * input[i]), g[i]);
+      m::strong_mul(m::ndtr(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]),
+      g[i]);
 }
 
 // gelu_tanh: out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
@@ -132,478 +388,32 @@ void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
 }
 
-// hardswish: out = input * clamp(input + 3, 0, 6) / 6
-template <class T>
-void hardswish(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
-      true)) / T(6);
-}
-
-// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
-template <class T>
-void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] + T(3);
-    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
-        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
-  }
-}
-
-// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-template <class T>
-void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
-      max_val, max_val, input[i]));
-}
-
-// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
-template <class T>
-void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T min_val = scalar_to<T>(params[0]);
-  const T max_val = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
-      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
-}
-
-// i0: out = i0(input)
-template <class T>
-void i0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
-}
-
-// i0, gradient of input: strong_mul(i1(input), g)
-template <class T>
-void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
-}
-
-// i0e: out = i0e(input)
-template <class T>
-void i0e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
-}
-
-// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
-template <class T>
-void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
-      g[i]);
-}
-
-// i1: out = i1(input)
-template <class T>
-void i1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
-}
-
-// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
-template <class T>
-void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
-  }
-}
-
-// i1e: out = i1e(input)
-template <class T>
-void i1e(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
-}
-
-// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
-template <class T>
-void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
-      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
-}
-
-// leaky_relu: out = where(input > 0, input, negative_slope * input)
-template <class T>
-void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], negative_slope * input[i]);
-}
-
-// leaky_relu, gradient of input: strong_mul(where(input > 0, 1, negative_slope), g)
-template <class T>
-void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T negative_slope = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
-}
-
-// lgamma: out = lgamma(input)
-template <class T>
-void lgamma(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
-}
-
-// lgamma, gradient of input: strong_mul(digamma(input), g)
-template <class T>
-void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
-}
-
-// log: out = log(input)
-template <class T>
-void log(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log(input[i]);
-}
-
-// log, gradient of input: strong_mul(conj(1 / input), g)
-template <class T>
-void log_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / input[i]), g[i]);
-}
-
-// log10: out = log10(input)
-template <class T>
-void log10(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log10(input[i]);
-}
-
-// log10, gradient of input: strong_mul(conj(0.4342944819032518 / input), g)
-template <class T>
-void log10_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.4342944819032518) / input[i]), g[i]);
-}
-
-// log1p: out = log1p(input)
-template <class T>
-void log1p(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log1p(input[i]);
-}
-
-// log1p, gradient of input: strong_mul(conj(1 / (1 + input)), g)
-template <class T>
-void log1p_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / (T(1) + input[i])), g[i]);
-}
-
-// log2: out = log2(input)
-template <class T>
-void log2(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log2(input[i]);
-}
-
-// log2, gradient of input: strong_mul(conj(1.4426950408889634 / input), g)
-template <class T>
-void log2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1.4426950408889634) / input[i]), g[i]);
-}
-
-// log_ndtr: out = log_ndtr(input)
-template <class T>
-void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_ndtr(input[i]);
-}
-
-// log_ndtr, gradient of input: strong_mul(exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728), g)
-template <class T>
-void log_ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - m::log_ndtr(input[i]) - T(0.9189385332046728)), g[i]);
-}
-
-// logit: out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
-template <class T>
-void logit(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T eps = scalar_to<T>(params[0]);
-  const bool has_eps = params[1].to_bool();
-  const bool c1 = params[2].to_bool();
-  const T c0 = T(1) - eps;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
-    to[i] = m::where<T>(c1, m::log(input[i]) - m::log1p(-input[i]), m::log(s0) - m::log1p(-s0));
-  }
-}
-
-// logit, gradient of input: strong_mul(where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0)), g)
-template <class T>
-void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T eps = scalar_to<T>(params[0]);
-  const bool has_eps = params[1].to_bool();
-  const bool c1 = params[2].to_bool();
-  const T c0 = T(1) - eps;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
-    to[i] = m::strong_mul(m::where<T>(c1, T(1) / input[i] + (T(1) / (T(1) - input[i])),
-        m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(1) / s0,
-        T(0)) - m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(-1) / (T(1) - s0), T(0))), g[i]);
-  }
-}
-
-// logsigmoid: out = log_sigmoid(input)
-template <class T>
-void logsigmoid(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_sigmoid(input[i]);
-}
-
-// logsigmoid, gradient of input: strong_mul(sigmoid(-input), g)
-template <class T>
-void logsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::sigmoid(-input[i]), g[i]);
-}
-
-// mish: out = input * tanh(logaddexp(input, 0))
-template <class T>
-void mish(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::tanh(m::logaddexp(input[i], T(0)));
-}
-
-// mish, gradient of input: strong_mul(tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input, g)
-template <class T>
-void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::tanh(m::logaddexp(input[i], T(0)));
-    to[i] = m::strong_mul(s0 + (((T(1) - m::square(s0)) * m::sigmoid(input[i])) * input[i]), g[i]);
-  }
-}
-
-// modified_bessel_i0: out = i0(input)
-template <class T>
-void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
-}
-
-// modified_bessel_i0, gradient of input: strong_mul(i1(input), g)
-template <class T>
-void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
-}
-
-// modified_bessel_i1: out = i1(input)
-template <class T>
-void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
-}
-
-// modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
-template <class T>
-void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
-  }
-}
-
-// modified_bessel_k0: out = modified_bessel_k0(input)
-template <class T>
-void modified_bessel_k0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::modified_bessel_k0(input[i]);
-}
-
-// modified_bessel_k0, gradient of input: strong_mul(-modified_bessel_k1(input), g)
-template <class T>
-void modified_bessel_k0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::modified_bessel_k1(input[i]), g[i]);
-}
-
-// modified_bessel_k1: out = modified_bessel_k1(input)
-template <class T>
-void modified_bessel_k1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::modified_bessel_k1(input[i]);
-}
-
-// modified_bessel_k1, gradient of input: strong_mul(-modified_bessel_k0(input) - modified_bessel_k1(input) / input, g)
-template <class T>
-void modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(-m::modified_bessel_k0(input[i]) - (m::modified_bessel_k1(input[i]) / input[i]), g[i]);
-}
-
-// ndtr: out = ndtr(input)
-template <class T>
-void ndtr(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtr(input[i]);
-}
-
-// ndtr, gradient of input: strong_mul(0.3989422804014327 * exp(-0.5 * input**2), g)
-template <class T>
-void ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i])), g[i]);
-}
-
-// ndtri: out = ndtri(input)
-template <class T>
-void ndtri(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtri(input[i]);
-}
-
-// ndtri, gradient of input: strong_mul(2.5066282746310002 * exp(0.5 * out**2), g)
-template <class T>
-void ndtri_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(T(2.5066282746310002) * m::exp(T(0.5) * m::square(out[i])), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, cosh<float>, cosh<double>, cosh<c64>, cosh<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, cosh_vjp_input<float>, cosh_vjp_input<double>, cosh_vjp_input<c64>, cosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad<float>, deg2rad<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, deg2rad_vjp_input<float>, deg2rad_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma<float>, digamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, digamma_vjp_input<float>, digamma_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, elu<float>, elu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, elu_vjp_input<float>, elu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr<float>, entr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, entr_vjp_input<float>, entr_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erf<float>, erf<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erf_vjp_input<float>, erf_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfc<float>, erfc<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfc_vjp_input<float>, erfc_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx<float>, erfcx<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfcx_vjp_input<float>, erfcx_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfinv<float>, erfinv<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, erfinv_vjp_input<float>, erfinv_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, exp<float>, exp<double>, exp<c64>, exp<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp_vjp_input<float>, exp_vjp_input<double>, exp_vjp_input<c64>, exp_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2<float>, exp2<double>, exp2<c64>, exp2<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, exp2_vjp_input<float>, exp2_vjp_input<double>, exp2_vjp_input<c64>, exp2_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, expm1<float>, expm1<double>, expm1<c64>, expm1<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, expm1_vjp_input<float>, expm1_vjp_input<double>, expm1_vjp_input<c64>, expm1_vjp_input<c128>}},
     {{nullptr, floor<std::int32_t>, floor<std::int64_t>, floor<std::uint64_t>, floor<float>, floor<double>, nullptr, nullptr}},
@@ -616,50 +426,6 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, hardshrink_vjp_input<float>, hardshrink_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log10_vjp_input<float>, log10_vjp_input<double>, log10_vjp_input<c64>, log10_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, log1p<c64>, log1p<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, log1p_vjp_input<c64>, log1p_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log2<float>, log2<double>, log2<c64>, log2<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log2_vjp_input<float>, log2_vjp_input<double>, log2_vjp_input<c64>, log2_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, log_ndtr<float>, log_ndtr<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, log_ndtr_vjp_input<float>, log_ndtr_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logit<float>, logit<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logit_vjp_input<float>, logit_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logsigmoid<float>, logsigmoid<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logsigmoid_vjp_input<float>, logsigmoid_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, mish<float>, mish<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, mish_vjp_input<float>, mish_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0<float>, modified_bessel_i0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0_vjp_input<float>, modified_bessel_i0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1<float>, modified_bessel_i1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1_vjp_input<float>, modified_bessel_i1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k0<float>, modified_bessel_k0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k0_vjp_input<float>, modified_bessel_k0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k1<float>, modified_bessel_k1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k1_vjp_input<float>, modified_bessel_k1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtr<float>, ndtr<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtr_vjp_input<float>, ndtr_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtri<float>, ndtri<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ndtri_vjp_input<float>, ndtri_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,429 +7,106 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
-// neg: out = -input
+// hardswish: out = input * clamp(input + 3, 0, 6) / 6
 template <class T>
-void neg(std::int64_t n, char* const* data, const Scalar*) {
+void hardswish(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = -input[i];
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
+      true)) / T(6);
 }
 
-// neg, gradient of input: strong_mul(conj(-1), g)
+// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
 template <class T>
-void neg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-1)), g[i]);
-}
-
-// polygamma_of: out = polygamma(order, input)
-template <class T>
-void polygamma_of(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T order = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::polygamma(int(order), input[i]);
-}
-
-// polygamma_of, gradient of input: strong_mul(polygamma(order + 1, input), g)
-template <class T>
-void polygamma_of_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T order = scalar_to<T>(params[0]);
-  const T c0 = order + T(1);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(c0), input[i]), g[i]);
-}
-
-// rad2deg: out = input * 57.29577951308232
-template <class T>
-void rad2deg(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * T(57.29577951308232);
-}
-
-// rad2deg, gradient of input: strong_mul(57.29577951308232, g)
-template <class T>
-void rad2deg_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(T(57.29577951308232), g[i]);
-}
-
-// reciprocal: out = reciprocal(input)
-template <class T>
-void reciprocal(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::reciprocal(input[i]);
-}
-
-// reciprocal, gradient of input: strong_mul(conj(-out**2), g)
-template <class T>
-void reciprocal_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(-m::square(out[i])), g[i]);
-}
-
-// relu: out = where(input > 0, input, where(isnan(input), input, 0))
-template <class T>
-void relu(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], m::where<T>(m::isnan(input[i]),
-      input[i], T(0)));
-}
-
-// relu, gradient of input: strong_mul(where(out > 0, 1, 0), g)
-template <class T>
-void relu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] > T(0), T(1), T(0)), g[i]);
-}
-
-// relu6: out = where(input <= 0, 0, where(input >= 6, 6, input))
-template <class T>
-void relu6(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(0), T(0), m::where<T>(input[i] >= T(6), T(6),
-      input[i]));
-}
-
-// relu6, gradient of input: strong_mul(where(input <= 0, 0, where(input >= 6, 0, 1)), g)
-template <class T>
-void relu6_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(0), T(0),
-      m::where<T>(input[i] >= T(6), T(0), T(1))), g[i]);
-}
-
-// round: out = round(input)
-template <class T>
-void round(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::round(input[i]);
-}
-
-// rsqrt: out = rsqrt(input)
-template <class T>
-void rsqrt(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::rsqrt(input[i]);
-}
-
-// rsqrt, gradient of input: strong_mul(conj(-0.5 * out**3), g)
-template <class T>
-void rsqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi(out[i], 3)), g[i]);
-}
-
-// scaled_modified_bessel_k0: out = scaled_modified_bessel_k0(input)
-template <class T>
-void scaled_modified_bessel_k0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::scaled_modified_bessel_k0(input[i]);
-}
-
-// scaled_modified_bessel_k0, gradient of input: strong_mul(scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input), g)
-template <class T>
-void scaled_modified_bessel_k0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(m::scaled_modified_bessel_k0(input[i]) - m::scaled_modified_bessel_k1(input[i]), g[i]);
-}
-
-// scaled_modified_bessel_k1: out = scaled_modified_bessel_k1(input)
-template <class T>
-void scaled_modified_bessel_k1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::scaled_modified_bessel_k1(input[i]);
-}
-
-// scaled_modified_bessel_k1, gradient of input: strong_mul(scaled_modified_bessel_k1(input) - scaled_modified_bessel_k0(input) - scaled_modified_bessel_k1(input) / input, g)
-template <class T>
-void scaled_modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::scaled_modified_bessel_k1(input[i]);
-    to[i] = m::strong_mul(s0 - m::scaled_modified_bessel_k0(input[i]) - (s0 / input[i]), g[i]);
+    const T s0 = input[i] + T(3);
+    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
+        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
   }
 }
 
-// selu: out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+// hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
 template <class T>
-void selu(std::int64_t n, char* const* data, const Scalar*) {
+void hardtanh(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, min_val, m::where<T>(input[i] >=
+      max_val, max_val, input[i]));
+}
+
+// hardtanh, gradient of input: strong_mul(where(input <= min_val, 0, where(input >= max_val, 0, 1)), g)
+template <class T>
+void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T min_val = scalar_to<T>(params[0]);
+  const T max_val = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
+      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
+}
+
+// i0: out = i0(input)
+template <class T>
+void i0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = T(1.0507009873554805) * m::where<T>(input[i] > T(0), input[i],
-      T(1.6732632423543772) * m::expm1(input[i]));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
 }
 
-// selu, gradient of input: strong_mul(where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input)), g)
+// i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1.0507009873554805),
-      T(1.7580993408473766) * m::exp(input[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
 }
 
-// sgn: out = sgn(input)
+// i0e: out = i0e(input)
 template <class T>
-void sgn(std::int64_t n, char* const* data, const Scalar*) {
+void i0e(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sgn(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
 }
 
-// sigmoid: out = sigmoid(input)
+// i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
 template <class T>
-void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sigmoid(input[i]);
-}
-
-// sigmoid, gradient of input: strong_mul(conj(out * (1 - out)), g)
-template <class T>
-void sigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] * (T(1) - out[i])), g[i]);
-}
-
-// sign: out = sign(input)
-template <class T>
-void sign(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sign(input[i]);
-}
-
-// silu: out = input * sigmoid(input)
-template <class T>
-void silu(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::sigmoid(input[i]);
-}
-
-// silu, gradient of input: strong_mul(conj(sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input), g)
-template <class T>
-void silu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::sigmoid(input[i]);
-    to[i] = m::strong_mul(m::conj(s0 + ((s0 * (T(1) - s0)) * input[i])), g[i]);
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
+      g[i]);
 }
 
-// sin: out = sin(input)
+// i1: out = i1(input)
 template <class T>
-void sin(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  if constexpr (m::Real<T>) return m::sin_block(n, input, to);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sin(input[i]);
-}
-
-// sin, gradient of input: strong_mul(conj(cos(input)), g)
-template <class T>
-void sin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::cos(input[i])), g[i]);
-}
-
-// sinc: out = sinc(input)
-template <class T>
-void sinc(std::int64_t n, char* const* data, const Scalar*) {
+void i1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sinc(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
 }
 
-// sinc, gradient of input: strong_mul(where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input), g)
+// i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void sinc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s2 = m::square(input[i]);
-    const T s1 = m::square(T(3.141592653589793));
-    const T s0 = s1 * s2;
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        (s1 * input[i]) * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - ((T(2.505210838544172e-07) * s1) * s2)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(T(3.141592653589793) * input[i]) - m::sinc(input[i])) / input[i]), g[i]);
-  }
-}
-
-// sinh: out = sinh(input)
-template <class T>
-void sinh(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sinh(input[i]);
-}
-
-// sinh, gradient of input: strong_mul(conj(cosh(input)), g)
-template <class T>
-void sinh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::cosh(input[i])), g[i]);
-}
-
-// softplus: out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
-template <class T>
-void softplus(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T beta = scalar_to<T>(params[0]);
-  const T threshold = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = beta * input[i];
-    to[i] = m::where<T>(s0 > threshold, input[i], m::logaddexp(s0, T(0)) / beta);
-  }
-}
-
-// softplus, gradient of input: strong_mul(where(beta * input > threshold, 1, sigmoid(beta * input)), g)
-template <class T>
-void softplus_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T beta = scalar_to<T>(params[0]);
-  const T threshold = scalar_to<T>(params[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = beta * input[i];
-    to[i] = m::strong_mul(m::where<T>(s0 > threshold, T(1), m::sigmoid(s0)), g[i]);
-  }
-}
-
-// softshrink: out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
-template <class T>
-void softshrink(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > lambd, input[i] - lambd,
-      m::where<T>(input[i] < c0, input[i] + lambd, T(0)));
-}
-
-// softshrink, gradient of input: strong_mul(where(input > lambd, 1, where(input < -lambd, 1, 0)), g)
-template <class T>
-void softshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > lambd, T(1),
-      m::where<T>(input[i] < c0, T(1), T(0))), g[i]);
-}
-
-// softsign: out = input / (1 + abs(input))
-template <class T>
-void softsign(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] / (R(1) + m::abs(input[i]));
-}
-
-// softsign, gradient of input: strong_mul(1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2, g)
-template <class T>
-void softsign_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const R s0 = R(1) + m::abs(input[i]);
-    to[i] = m::strong_mul(R(1) / s0 - ((input[i] * m::sgn(input[i])) / m::square(s0)), g[i]);
-  }
-}
-
-// spherical_bessel_j0: out = spherical_bessel_j0(input)
-template <class T>
-void spherical_bessel_j0(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::spherical_bessel_j0(input[i]);
-}
-
-// spherical_bessel_j0, gradient of input: strong_mul(where(abs(input) < 0.15, input * (input**2 * (0.03333333333333333 + input**2 * (input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(input) - spherical_bessel_j0(input)) / input), g)
-template <class T>
-void spherical_bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -437,196 +114,341 @@ void spherical_bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scal
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.15),
-        input[i] * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - (T(2.505210838544172e-07) * s0)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(input[i]) - m::spherical_bessel_j0(input[i])) / input[i]), g[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
   }
 }
 
-// sqrt: out = sqrt(input)
+// i1e: out = i1e(input)
 template <class T>
-void sqrt(std::int64_t n, char* const* data, const Scalar*) {
+void i1e(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sqrt(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
 }
 
-// sqrt, gradient of input: strong_mul(conj(0.5 / out), g)
+// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
 template <class T>
-void sqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.5) / out[i]), g[i]);
-}
-
-// square: out = square(input)
-template <class T>
-void square(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::square(input[i]);
-}
-
-// square, gradient of input: strong_mul(conj(2 * input), g)
-template <class T>
-void square_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(2) * input[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
+      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
 }
 
-// tan: out = tan(input)
+// leaky_relu: out = where(input > 0, input, negative_slope * input)
 template <class T>
-void tan(std::int64_t n, char* const* data, const Scalar*) {
+void leaky_relu(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
-  if constexpr (m::Real<T>) return m::tan_block(n, input, to);
+  const T negative_slope = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::tan(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], negative_slope * input[i]);
 }
 
-// tan, gradient of input: strong_mul(conj(1 + out**2), g)
+// leaky_relu, gradient of input: strong_mul(where(input > 0, 1, negative_slope), g)
 template <class T>
-void tan_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T negative_slope = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) + m::square(out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
 }
 
-// tanh: out = tanh(input)
+// lgamma: out = lgamma(input)
 template <class T>
-void tanh(std::int64_t n, char* const* data, const Scalar*) {
+void lgamma(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::tanh(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
 }
 
-// tanh, gradient of input: strong_mul(conj(1 - out**2), g)
+// lgamma, gradient of input: strong_mul(digamma(input), g)
 template <class T>
-void tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) - m::square(out[i])), g[i]);
-}
-
-// tanhshrink: out = input - tanh(input)
-template <class T>
-void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] - m::tanh(input[i]);
-}
-
-// tanhshrink, gradient of input: strong_mul(conj(tanh(input)**2), g)
-template <class T>
-void tanhshrink_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::square(m::tanh(input[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
 }
 
-// threshold: out = where(input > threshold, input, value)
+// log: out = log(input)
 template <class T>
-void threshold(std::int64_t n, char* const* data, const Scalar* params) {
+void log(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
-  const T threshold = scalar_to<T>(params[0]);
-  const T value = scalar_to<T>(params[1]);
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::log_near(end - from, input + from)) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > threshold, input[i], value);
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::log_fast(input[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::log(input[i]);
+      }
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log(input[i]);
 }
 
-// threshold, gradient of input: strong_mul(where(input > threshold, 1, 0), g)
+// log, gradient of input: strong_mul(conj(1 / input), g)
 template <class T>
-void threshold_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+void log_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T threshold = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > threshold, T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / input[i]), g[i]);
 }
 
-// trunc: out = trunc(input)
+// log10: out = log10(input)
 template <class T>
-void trunc(std::int64_t n, char* const* data, const Scalar*) {
+void log10(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::trunc(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log10(input[i]);
+}
+
+// log10, gradient of input: strong_mul(conj(0.4342944819032518 / input), g)
+template <class T>
+void log10_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.4342944819032518) / input[i]), g[i]);
+}
+
+// log1p: out = log1p(input)
+template <class T>
+void log1p(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log1p(input[i]);
+}
+
+// log1p, gradient of input: strong_mul(conj(1 / (1 + input)), g)
+template <class T>
+void log1p_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) / (T(1) + input[i])), g[i]);
+}
+
+// log2: out = log2(input)
+template <class T>
+void log2(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log2(input[i]);
+}
+
+// log2, gradient of input: strong_mul(conj(1.4426950408889634 / input), g)
+template <class T>
+void log2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1.4426950408889634) / input[i]), g[i]);
+}
+
+// log_ndtr: out = log_ndtr(input)
+template <class T>
+void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_ndtr(input[i]);
+}
+
+// log_ndtr, gradient of input: strong_mul(exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728), g)
+template <class T>
+void log_ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - m::log_ndtr(input[i]) - T(0.9189385332046728)), g[i]);
+}
+
+// logit: out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
+template <class T>
+void logit(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T eps = scalar_to<T>(params[0]);
+  const bool has_eps = params[1].to_bool();
+  const bool c1 = params[2].to_bool();
+  const T c0 = T(1) - eps;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
+    to[i] = m::where<T>(c1, m::log(input[i]) - m::log1p(-input[i]), m::log(s0) - m::log1p(-s0));
+  }
+}
+
+// logit, gradient of input: strong_mul(where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0)), g)
+template <class T>
+void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T eps = scalar_to<T>(params[0]);
+  const bool has_eps = params[1].to_bool();
+  const bool c1 = params[2].to_bool();
+  const T c0 = T(1) - eps;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
+    to[i] = m::strong_mul(m::where<T>(c1, T(1) / input[i] + (T(1) / (T(1) - input[i])),
+        m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(1) / s0,
+        T(0)) - m::where<T>((!has_eps | (input[i] >= eps)) & (input[i] <= c0), T(-1) / (T(1) - s0), T(0))), g[i]);
+  }
+}
+
+// logsigmoid: out = log_sigmoid(input)
+template <class T>
+void logsigmoid(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_sigmoid(input[i]);
+}
+
+// logsigmoid, gradient of input: strong_mul(sigmoid(-input), g)
+template <class T>
+void logsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::sigmoid(-input[i]), g[i]);
+}
+
+// mish: out = input * tanh(logaddexp(input, 0))
+template <class T>
+void mish(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::tanh(m::logaddexp(input[i], T(0)));
+}
+
+// mish, gradient of input: strong_mul(tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input, g)
+template <class T>
+void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::tanh(m::logaddexp(input[i], T(0)));
+    to[i] = m::strong_mul(s0 + (((T(1) - m::square(s0)) * m::sigmoid(input[i])) * input[i]), g[i]);
+  }
+}
+
+// modified_bessel_i0: out = i0(input)
+template <class T>
+void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
+}
+
+// modified_bessel_i0, gradient of input: strong_mul(i1(input), g)
+template <class T>
+void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
+}
+
+// modified_bessel_i1: out = i1(input)
+template <class T>
+void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
+}
+
+// modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
+template <class T>
+void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+  }
 }
 
 }  // namespace
 
 extern const LoopSet unary_3_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
-    {{nullptr, neg<std::int32_t>, neg<std::int64_t>, neg<std::uint64_t>, neg<float>, neg<double>, neg<c64>, neg<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, neg_vjp_input<float>, neg_vjp_input<double>, neg_vjp_input<c64>, neg_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, polygamma_of<float>, polygamma_of<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, polygamma_of_vjp_input<float>, polygamma_of_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rad2deg<float>, rad2deg<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rad2deg_vjp_input<float>, rad2deg_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, reciprocal<float>, reciprocal<double>, reciprocal<c64>, reciprocal<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, reciprocal_vjp_input<float>, reciprocal_vjp_input<double>, reciprocal_vjp_input<c64>, reciprocal_vjp_input<c128>}},
-    {{nullptr, relu<std::int32_t>, relu<std::int64_t>, relu<std::uint64_t>, relu<float>, relu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu_vjp_input<float>, relu_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, relu6<std::int32_t>, relu6<std::int64_t>, relu6<std::uint64_t>, relu6<float>, relu6<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k0<float>, scaled_modified_bessel_k0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k0_vjp_input<float>, scaled_modified_bessel_k0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k1<float>, scaled_modified_bessel_k1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k1_vjp_input<float>, scaled_modified_bessel_k1_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
-    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, sigmoid<c64>, sigmoid<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, sigmoid_vjp_input<c64>, sigmoid_vjp_input<c128>}},
-    {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, silu<float>, silu<double>, silu<c64>, silu<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, silu_vjp_input<float>, silu_vjp_input<double>, silu_vjp_input<c64>, silu_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sin<float>, sin<double>, sin<c64>, sin<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sin_vjp_input<float>, sin_vjp_input<double>, sin_vjp_input<c64>, sin_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sinc<float>, sinc<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, sinc_vjp_input<float>, sinc_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, sinh<float>, sinh<double>, sinh<c64>, sinh<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sinh_vjp_input<float>, sinh_vjp_input<double>, sinh_vjp_input<c64>, sinh_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, softplus<float>, softplus<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softplus_vjp_input<float>, softplus_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softshrink<float>, softshrink<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softshrink_vjp_input<float>, softshrink_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softsign<float>, softsign<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softsign_vjp_input<float>, softsign_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, spherical_bessel_j0<float>, spherical_bessel_j0<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, spherical_bessel_j0_vjp_input<float>, spherical_bessel_j0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, sqrt<float>, sqrt<double>, sqrt<c64>, sqrt<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sqrt_vjp_input<float>, sqrt_vjp_input<double>, sqrt_vjp_input<c64>, sqrt_vjp_input<c128>}},
-    {{nullptr, square<std::int32_t>, square<std::int64_t>, square<std::uint64_t>, square<float>, square<double>, square<c64>, square<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, square_vjp_input<float>, square_vjp_input<double>, square_vjp_input<c64>, square_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tan<float>, tan<double>, tan<c64>, tan<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tan_vjp_input<float>, tan_vjp_input<double>, tan_vjp_input<c64>, tan_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tanh<float>, tanh<double>, tanh<c64>, tanh<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tanh_vjp_input<float>, tanh_vjp_input<double>, tanh_vjp_input<c64>, tanh_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tanhshrink<float>, tanhshrink<double>, tanhshrink<c64>, tanhshrink<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, tanhshrink_vjp_input<float>, tanhshrink_vjp_input<double>, tanhshrink_vjp_input<c64>, tanhshrink_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, threshold<float>, threshold<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, threshold_vjp_input<float>, threshold_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, trunc<std::int32_t>, trunc<std::int64_t>, trunc<std::uint64_t>, trunc<float>, trunc<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardtanh_vjp_input<float>, hardtanh_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0<float>, i0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0_vjp_input<float>, i0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e<float>, i0e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i0e_vjp_input<float>, i0e_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1<float>, i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1_vjp_input<float>, i1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e<float>, i1e<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, i1e_vjp_input<float>, i1e_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, leaky_relu<float>, leaky_relu<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, leaky_relu_vjp_input<float>, leaky_relu_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma<float>, lgamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lgamma_vjp_input<float>, lgamma_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, log<float>, log<double>, log<c64>, log<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log_vjp_input<float>, log_vjp_input<double>, log_vjp_input<c64>, log_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log10<float>, log10<double>, log10<c64>, log10<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log10_vjp_input<float>, log10_vjp_input<double>, log10_vjp_input<c64>, log10_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p<float>, log1p<double>, log1p<c64>, log1p<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log1p_vjp_input<float>, log1p_vjp_input<double>, log1p_vjp_input<c64>, log1p_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log2<float>, log2<double>, log2<c64>, log2<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log2_vjp_input<float>, log2_vjp_input<double>, log2_vjp_input<c64>, log2_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, log_ndtr<float>, log_ndtr<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, log_ndtr_vjp_input<float>, log_ndtr_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logit<float>, logit<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logit_vjp_input<float>, logit_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logsigmoid<float>, logsigmoid<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logsigmoid_vjp_input<float>, logsigmoid_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, mish<float>, mish<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, mish_vjp_input<float>, mish_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0<float>, modified_bessel_i0<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0_vjp_input<float>, modified_bessel_i0_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1<float>, modified_bessel_i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1_vjp_input<float>, modified_bessel_i1_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -236,85 +236,6 @@ class TP_API FminBackward final : public FuncOp<FminBackward, 2, 2> {
   TP_NODE_DISPOSE(FminBackward)
 };
 
-// fmod(Tensor input, Tensor other) -> Tensor out
-class TP_API FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "FmodBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(FmodBackward)
-};
-
-// hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
-class TP_API HermiteHBackward final : public FuncOp<HermiteHBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"hermite_h", "hermite_h(Tensor x, Tensor degree, int order) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "HermiteHBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"x", "degree"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t order_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(HermiteHBackward)
-};
-
-// hermite_he(Tensor x, Tensor degree, int order) -> Tensor out
-class TP_API HermiteHeBackward final : public FuncOp<HermiteHeBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"hermite_he", "hermite_he(Tensor x, Tensor degree, int order) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "HermiteHeBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"x", "degree"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t order_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(HermiteHeBackward)
-};
-
-// huber(Tensor input, Tensor target, float delta) -> Tensor out
-class TP_API HuberBackward final : public FuncOp<HuberBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "HuberBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double delta_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(HuberBackward)
-};
-
-// hypot(Tensor input, Tensor other) -> Tensor out
-class TP_API HypotBackward final : public FuncOp<HypotBackward, 2, 3> {
- public:
-  static constexpr OpSchema schema_v1{"hypot", "hypot(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HypotBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"input", "other", "out"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(HypotBackward)
-};
-
 // add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
 TP_API Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TP_API TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
@@ -388,41 +309,5 @@ TP_API TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const 
 TP_API Storage fmin(const Storage& input, const Storage& other);
 TP_API TensorRef fmin(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// fmod(Tensor input, Tensor other) -> Tensor out
-TP_API Storage fmod(const Storage& input, const Storage& other);
-TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// gcd(Tensor input, Tensor other) -> Tensor out
-TP_API Storage gcd(const Storage& input, const Storage& other);
-TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef gcd_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// heaviside(Tensor input, Tensor values) -> Tensor out
-TP_API Storage heaviside(const Storage& input, const Storage& values);
-TP_API TensorRef heaviside(const TensorRef& input, const TensorRef& values);
-TP_API TensorRef heaviside_(const TensorRef& input, const TensorRef& values);
-TP_API TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_);
-
-// hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
-TP_API Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
-TP_API TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-
-// hermite_he(Tensor x, Tensor degree, int order) -> Tensor out
-TP_API Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
-TP_API TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-
-// huber(Tensor input, Tensor target, float delta) -> Tensor out
-TP_API Storage huber(const Storage& input, const Storage& target, double delta);
-TP_API TensorRef huber(const TensorRef& input, const TensorRef& target, double delta);
-
-// hypot(Tensor input, Tensor other) -> Tensor out
-TP_API Storage hypot(const Storage& input, const Storage& other);
-TP_API TensorRef hypot(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef hypot_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -13,6 +13,20 @@ TP_DECLARE_LOOPS(binary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(binary_2);
 enum : int {
+  kFmod,
+  kFmodVjpOther,
+  kGcd,
+  kHeaviside,
+  kHermiteH,
+  kHermiteHVjpX,
+  kHermiteHe,
+  kHermiteHeVjpX,
+  kHuber,
+  kHuberVjpInput,
+  kHuberVjpTarget,
+  kHypot,
+  kHypotVjpInput,
+  kHypotVjpOther,
   kIgamma,
   kIgammaVjpOther,
   kIgammac,
@@ -31,42 +45,6 @@ enum : int {
   kLogaddexp2,
   kLogaddexp2VjpInput,
   kLogaddexp2VjpOther,
-  kMaximum,
-  kMaximumVjpInput,
-  kMaximumVjpOther,
-  kMinimum,
-  kMinimumVjpInput,
-  kMinimumVjpOther,
-  kMul,
-  kMulVjpInput,
-  kMulVjpOther,
-  kNextafter,
-  kPow,
-  kPowVjpInput,
-  kPowVjpExponent,
-  kRemainder,
-  kRemainderVjpOther,
-  kRsub,
-  kRsubVjpInput,
-  kSmoothL1,
-  kSmoothL1VjpInput,
-  kSmoothL1VjpTarget,
-  kSquaredDifference,
-  kSquaredDifferenceVjpInput,
-  kSquaredDifferenceVjpTarget,
-  kStrongMul,
-  kStrongMulVjpInput,
-  kStrongMulVjpOther,
-  kSub,
-  kSubVjpOther,
-  kXlog1py,
-  kXlog1pyVjpInput,
-  kXlog1pyVjpOther,
-  kXlogy,
-  kXlogyVjpInput,
-  kXlogyVjpOther,
-  kZeta,
-  kZetaVjpOther,
 };
 }  // namespace
 
@@ -75,8 +53,6 @@ namespace ops {
 // Of other shards.
 Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
-Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
-TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
@@ -85,30 +61,616 @@ Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage exp2(const Storage& input);
 TensorRef exp2(const TensorRef& input);
-Storage floor(const Storage& input);
-TensorRef floor(const TensorRef& input);
-Storage gt(const Storage& input, const Storage& other);
-TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage lgamma(const Storage& input);
 TensorRef lgamma(const TensorRef& input);
-Storage log(const Storage& input);
-TensorRef log(const TensorRef& input);
-Storage log1p(const Storage& input);
-TensorRef log1p(const TensorRef& input);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
-Storage logical_or(const Storage& input, const Storage& other);
-TensorRef logical_or(const TensorRef& input, const TensorRef& other);
-Storage lt(const Storage& input, const Storage& other);
-TensorRef lt(const TensorRef& input, const TensorRef& other);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
+Storage strong_mul(const Storage& input, const Storage& other);
+TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage trunc(const Storage& input);
+TensorRef trunc(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage xlogy(const Storage& input, const Storage& other);
+TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+
+// fmod(Tensor input, Tensor other) -> Tensor out
+//   out = fmod(input, other)
+//   d input = 1
+//   d other = -trunc(input / other)
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
+constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
+
+TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  return strong_mul(neg(trunc(div(input, other))), g);
+}
+
+TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
+  return strong_mul(neg(trunc(div(input, other))), t);
+}
+
+TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmod(in[0], in[1]));
+}
+
+TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
+  ops::fmod_(in[0], in[1]);
+  return input;
+}
+
+void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  sum = plus(std::move(sum), wiring::tangent(input));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), fmod_tangent_other(wiring::primal(input), wiring::primal(other),
+        wiring::tangent(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage fmod(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
+}
+TensorRef fmod(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod_batched(input, other);
+  TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<FmodBackward>();
+    FmodBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, input);
+    if (other->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { fmod_set_tangent(out, input, other); });
+  return out;
+}
+TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return fmod__batched(input, other);
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(FmodBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = fmod(input, other);
+  Ref<FmodBackward> node;
+  if (record) {
+    node = make_node<FmodBackward>();
+    FmodBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(1, other);
+  }
+  kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
+  wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFmodSpec, loops[kFmod], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(FmodBackward::schema_v1, out_, fmod(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec FmodBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &saved(0), &saved(1)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// gcd(Tensor input, Tensor other) -> Tensor out
+//   out = gcd(input, other)
+
+namespace {
+constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
+
+TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::gcd(in[0], in[1]));
+}
+
+TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(kGcdSchema, {&input, &other});
+  ops::gcd_(in[0], in[1]);
+  return input;
+}
+}  // namespace
+
+Storage gcd(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
+}
+TensorRef gcd(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gcd_batched(input, other);
+  TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
+  return out;
+}
+TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return gcd__batched(input, other);
+  wiring::check_inplace(kGcdSchema, input, false);
+  kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
+TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(kGcdSchema, out_, gcd(input, other));
+  wiring::check_out(kGcdSchema, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(kGcdSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kGcdSpec, loops[kGcd], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kGcdSchema, out_, gcd(input->storage(), other->storage()));
+  }
+  return out_;
+}
+
+// heaviside(Tensor input, Tensor values) -> Tensor out
+//   out = heaviside(input, values)
+
+namespace {
+constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
+    true};
+constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
+
+TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
+  const batch::Broadcast in({&input, &values});
+  return in.wrap(ops::heaviside(in[0], in[1]));
+}
+
+TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
+  const batch::InPlace in(kHeavisideSchema, {&input, &values});
+  ops::heaviside_(in[0], in[1]);
+  return input;
+}
+}  // namespace
+
+Storage heaviside(const Storage& input, const Storage& values) {
+  return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
+}
+TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+    return heaviside_batched(input, values);
+  TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
+  return out;
+}
+TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+    return heaviside__batched(input, values);
+  wiring::check_inplace(kHeavisideSchema, input, false);
+  kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
+      &values->storage()});
+  wiring::finish_inplace(input, nullptr);
+  return input;
+}
+TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values, out_))
+    return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
+  wiring::check_out(kHeavisideSchema, out_, {&input, &values});
+  const Storage* const operands[] = {&input->storage(), &values->storage()};
+  if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], out_->storage(), {&input->storage(),
+        &values->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(kHeavisideSchema, out_, heaviside(input->storage(), values->storage()));
+  }
+  return out_;
+}
+
+// hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = hermite_h(x, degree, order)
+//   d x = hermite_h(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kHermiteHSpec{&HermiteHBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kHermiteHVjpXSpec{&HermiteHBackward::schema_v1, 3};
+
+TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef hermite_h_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::hermite_h(in[0], in[1], order));
+}
+
+void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), hermite_h_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kHermiteHSpec, loops[kHermiteH], {&x, &degree}, {order});
+}
+TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return hermite_h_batched(x, degree, order);
+  TensorRef out = wiring::wrap(hermite_h(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<HermiteHBackward>();
+    HermiteHBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { hermite_h_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec HermiteHBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, &saved(0), &saved(1)}, {order_}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HermiteHBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hermite_h_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// hermite_he(Tensor x, Tensor degree, int order) -> Tensor out
+//   out = hermite_he(x, degree, order)
+//   d x = hermite_he(x, degree, order + 1)
+//   saves: x, degree, order
+
+namespace {
+constexpr ElementwiseSpec kHermiteHeSpec{&HermiteHeBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kHermiteHeVjpXSpec{&HermiteHeBackward::schema_v1, 3};
+
+TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), g);
+}
+
+TensorRef hermite_he_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
+  return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), t);
+}
+
+TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  const batch::Broadcast in({&x, &degree});
+  return in.wrap(ops::hermite_he(in[0], in[1], order));
+}
+
+void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(x))
+    sum = plus(std::move(sum), hermite_he_tangent_x(wiring::primal(x), wiring::primal(degree), order,
+        wiring::tangent(x)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order) {
+  return kernels::elementwise(kHermiteHeSpec, loops[kHermiteHe], {&x, &degree}, {order});
+}
+TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+    return hermite_he_batched(x, degree, order);
+  TensorRef out = wiring::wrap(hermite_he(x->storage(), degree->storage(), order));
+  if (wiring::records(x)) {
+    auto node = make_node<HermiteHeBackward>();
+    HermiteHeBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x);
+    back.order_ = order;
+    back.save(0, x);
+    back.save(1, degree);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x}))
+    wiring::each_level({&x}, {}, [&] { hermite_he_set_tangent(out, x, degree, order); });
+  return out;
+}
+GradVec HermiteHeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HermiteHeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hermite_he_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+//   out = where(abs(input - target) <= delta, 0.5 * square(input - target), delta * (abs(input - target) - 0.5 * delta))
+//   d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)
+//   d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)
+//   saves: input, target, delta
+
+namespace {
+constexpr ElementwiseSpec kHuberSpec{&HuberBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
+constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
+
+TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
+      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
+}
+
+TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
+      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
+}
+
+TensorRef huber_tangent_input(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
+      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), t);
+}
+
+TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
+  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
+      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
+}
+
+TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
+  const batch::Broadcast in({&input, &target});
+  return in.wrap(ops::huber(in[0], in[1], delta));
+}
+
+void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), huber_tangent_input(wiring::primal(input), wiring::primal(target), delta,
+        wiring::tangent(input)));
+  if (wiring::tangent(target))
+    sum = plus(std::move(sum), huber_tangent_target(wiring::primal(input), wiring::primal(target), delta,
+        wiring::tangent(target)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage huber(const Storage& input, const Storage& target, double delta) {
+  check_dtype(HuberBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(HuberBackward::schema_v1, target, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
+}
+TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+    return huber_batched(input, target, delta);
+  TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
+  if (wiring::records(input, target)) {
+    auto node = make_node<HuberBackward>();
+    HuberBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, target);
+    back.delta_ = delta;
+    back.save(0, input);
+    back.save(1, target);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
+    wiring::each_level({&input, &target}, {}, [&] { huber_set_tangent(out, input, target, delta); });
+  return out;
+}
+GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &saved(0), &saved(1)},
+        {delta_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &saved(0), &saved(1)},
+        {delta_}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec HuberBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(huber_vjp_input(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(huber_vjp_target(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// hypot(Tensor input, Tensor other) -> Tensor out
+//   out = hypot(input, other)
+//   d input = where(out == 0, 0, input / out)
+//   d other = where(out == 0, 0, other / out)
+//   saves: input, other, out
+
+namespace {
+constexpr ElementwiseSpec kHypotSpec{&HypotBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kHypotVjpInputSpec{&HypotBackward::schema_v1, 3};
+constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
+
+TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), g);
+}
+
+TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
+}
+
+TensorRef hypot_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), t);
+}
+
+TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
+  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
+}
+
+TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::hypot(in[0], in[1]));
+}
+
+TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(HypotBackward::schema_v1, {&input, &other});
+  ops::hypot_(in[0], in[1]);
+  return input;
+}
+
+void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hypot_tangent_input(wiring::primal(out), wiring::primal(input), wiring::tangent(input)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), hypot_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hypot(const Storage& input, const Storage& other) {
+  check_dtype(HypotBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(HypotBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
+}
+TensorRef hypot(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot_batched(input, other);
+  TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<HypotBackward>();
+    HypotBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (input->requires_grad()) back.save(0, input);
+    if (other->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+    back.save(2, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { hypot_set_tangent(out, input, other); });
+  return out;
+}
+TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return hypot__batched(input, other);
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(HypotBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = hypot(input, other);
+  Ref<HypotBackward> node;
+  if (record) {
+    node = make_node<HypotBackward>();
+    HypotBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(1, other);
+  }
+  kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(2, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+    return batch::assign_out(HypotBackward::schema_v1, out_, hypot(input, other));
+  wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(HypotBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kHypotSpec, loops[kHypot], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(HypotBackward::schema_v1, out_, hypot(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec HypotBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &saved(0), &saved(2)}),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &saved(1), &saved(2)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hypot_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(hypot_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
 
 // igamma(Tensor input, Tensor other) -> Tensor out
 //   out = igamma(input, other)
@@ -878,1414 +1440,6 @@ GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad
     grads[0] = fit(logaddexp2_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(logaddexp2_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// maximum(Tensor input, Tensor other) -> Tensor out
-//   out = maximum(input, other)
-//   d input = where(input < other, 0, where(input == other, 0.5, 1))
-//   d other = where(other < input, 0, where(input == other, 0.5, 1))
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kMaximumSpec{&MaximumBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
-constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
-
-TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
-  return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef maximum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::maximum(in[0], in[1]));
-}
-
-void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), maximum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), maximum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage maximum(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
-}
-TensorRef maximum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return maximum_batched(input, other);
-  TensorRef out = wiring::wrap(maximum(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<MaximumBackward>();
-    MaximumBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { maximum_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
-  wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(MaximumBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kMaximumSpec, loops[kMaximum], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(MaximumBackward::schema_v1, out_, maximum(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec MaximumBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec MaximumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(maximum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(maximum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// minimum(Tensor input, Tensor other) -> Tensor out
-//   out = minimum(input, other)
-//   d input = where(input > other, 0, where(input == other, 0.5, 1))
-//   d other = where(other > input, 0, where(input == other, 0.5, 1))
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kMinimumSpec{&MinimumBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
-constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
-
-TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
-  return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef minimum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::minimum(in[0], in[1]));
-}
-
-void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), minimum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), minimum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage minimum(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
-}
-TensorRef minimum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return minimum_batched(input, other);
-  TensorRef out = wiring::wrap(minimum(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<MinimumBackward>();
-    MinimumBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { minimum_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
-  wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(MinimumBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kMinimumSpec, loops[kMinimum], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(MinimumBackward::schema_v1, out_, minimum(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec MinimumBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec MinimumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(minimum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(minimum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// mul(Tensor input, Tensor other) -> Tensor out
-//   out = input * other
-//   d input = other
-//   d other = input
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kMulSpec{&MulBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMulVjpInputSpec{&MulBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMulVjpOtherSpec{&MulBackward::schema_v1, 2};
-
-TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
-
-TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
-
-TensorRef mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::mul(in[0], in[1]));
-}
-
-TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(MulBackward::schema_v1, {&input, &other});
-  ops::mul_(in[0], in[1]);
-  return input;
-}
-
-void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage mul(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kMulSpec, loops[kMul], {&input, &other});
-}
-TensorRef mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return mul_batched(input, other);
-  TensorRef out = wiring::wrap(mul(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<MulBackward>();
-    MulBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { mul_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef mul_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return mul__batched(input, other);
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(MulBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = mul(input, other);
-  Ref<MulBackward> node;
-  if (record) {
-    node = make_node<MulBackward>();
-    MulBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
-    if (input->requires_grad()) back.save(1, other);
-  }
-  kernels::elementwise_into(kMulSpec, loops[kMul], input->storage(), {&input->storage(), &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(MulBackward::schema_v1, out_, mul(input, other));
-  wiring::check_out(MulBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(MulBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kMulSpec, loops[kMul], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(MulBackward::schema_v1, out_, mul(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec MulBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMulVjpInputSpec, loops[kMulVjpInput], {&g, &saved(1)}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMulVjpOtherSpec, loops[kMulVjpOther], {&g, &saved(0)}), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// nextafter(Tensor input, Tensor other) -> Tensor out
-//   out = nextafter(input, other)
-
-namespace {
-constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-    true};
-constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
-
-TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::nextafter(in[0], in[1]));
-}
-
-TensorRef nextafter__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(kNextafterSchema, {&input, &other});
-  ops::nextafter_(in[0], in[1]);
-  return input;
-}
-}  // namespace
-
-Storage nextafter(const Storage& input, const Storage& other) {
-  check_dtype(kNextafterSchema, input, kFloatDtypes);
-  check_dtype(kNextafterSchema, other, kFloatDtypes);
-  return kernels::elementwise(kNextafterSpec, loops[kNextafter], {&input, &other});
-}
-TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return nextafter_batched(input, other);
-  TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
-  return out;
-}
-TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return nextafter__batched(input, other);
-  wiring::check_inplace(kNextafterSchema, input, false);
-  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
-      &other->storage()});
-  wiring::finish_inplace(input, nullptr);
-  return input;
-}
-TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(kNextafterSchema, out_, nextafter(input, other));
-  wiring::check_out(kNextafterSchema, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(kNextafterSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNextafterSpec, loops[kNextafter], out_->storage(), {&input->storage(),
-        &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kNextafterSchema, out_, nextafter(input->storage(), other->storage()));
-  }
-  return out_;
-}
-
-// pow(Tensor input, Tensor exponent) -> Tensor out
-//   out = input ** exponent
-//   d input = where(exponent == 0, 0, exponent * input**(exponent - 1))
-//   d exponent = where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))
-//   saves: input, exponent, out
-
-namespace {
-constexpr ElementwiseSpec kPowSpec{&PowBackward::schema_v1, 2};
-constexpr ElementwiseSpec kPowVjpInputSpec{&PowBackward::schema_v1, 3};
-constexpr ElementwiseSpec kPowVjpExponentSpec{&PowBackward::schema_v1, 4};
-
-TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
-  return strong_mul(conj_of(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))))), g);
-}
-
-TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
-    const TensorRef& exponent) {
-  return strong_mul(conj_of(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
-      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
-}
-
-TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), t);
-}
-
-TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& out, const TensorRef& exponent,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
-      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))), t);
-}
-
-TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
-  const batch::Broadcast in({&input, &exponent});
-  return in.wrap(ops::pow(in[0], in[1]));
-}
-
-TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
-  const batch::InPlace in(PowBackward::schema_v1, {&input, &exponent});
-  ops::pow_(in[0], in[1]);
-  return input;
-}
-
-void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), pow_tangent_input(wiring::primal(exponent), wiring::primal(input),
-        wiring::tangent(input)));
-  if (wiring::tangent(exponent))
-    sum = plus(std::move(sum), pow_tangent_exponent(wiring::primal(input), wiring::primal(out),
-        wiring::primal(exponent), wiring::tangent(exponent)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage pow(const Storage& input, const Storage& exponent) {
-  return kernels::elementwise(kPowSpec, loops[kPow], {&input, &exponent});
-}
-TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
-    return pow_batched(input, exponent);
-  TensorRef out = wiring::wrap(pow(input->storage(), exponent->storage()));
-  if (wiring::records(input, exponent)) {
-    auto node = make_node<PowBackward>();
-    PowBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, exponent);
-    back.save(0, input);
-    back.save(1, exponent);
-    wiring::attach(out, std::move(node));
-    if (back.next_edges()[1].node) back.save(2, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    wiring::each_level({&input, &exponent}, {}, [&] { pow_set_tangent(out, input, exponent); });
-  return out;
-}
-TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
-    return pow__batched(input, exponent);
-  const bool record = wiring::records(input, exponent);
-  wiring::check_inplace(PowBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    dual = pow(input, exponent);
-  Ref<PowBackward> node;
-  if (record) {
-    node = make_node<PowBackward>();
-    PowBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, exponent);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-    back.save(1, exponent);
-  }
-  kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
-  wiring::finish_inplace(input, node);
-  if (node && node->next_edges()[1].node) node->save(2, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent, out_))
-    return batch::assign_out(PowBackward::schema_v1, out_, pow(input, exponent));
-  wiring::check_out(PowBackward::schema_v1, out_, {&input, &exponent});
-  const Storage* const operands[] = {&input->storage(), &exponent->storage()};
-  if (kernels::broadcast_shapes(PowBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kPowSpec, loops[kPow], out_->storage(), {&input->storage(), &exponent->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(PowBackward::schema_v1, out_, pow(input->storage(), exponent->storage()));
-  }
-  return out_;
-}
-GradVec PowBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &saved(0), &saved(1),
-        &saved(2)}), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec PowBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(pow_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(pow_vjp_exponent(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-
-// remainder(Tensor input, Tensor other) -> Tensor out
-//   out = input % other
-//   d input = 1
-//   d other = -floor(input / other)
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kRemainderSpec{&RemainderBackward::schema_v1, 2};
-constexpr ElementwiseSpec kRemainderVjpOtherSpec{&RemainderBackward::schema_v1, 3};
-
-TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(neg(floor(div(input, other))), g);
-}
-
-TensorRef remainder_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(floor(div(input, other))), t);
-}
-
-TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::remainder(in[0], in[1]));
-}
-
-TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(RemainderBackward::schema_v1, {&input, &other});
-  ops::remainder_(in[0], in[1]);
-  return input;
-}
-
-void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), remainder_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage remainder(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kRemainderSpec, loops[kRemainder], {&input, &other});
-}
-TensorRef remainder(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return remainder_batched(input, other);
-  TensorRef out = wiring::wrap(remainder(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<RemainderBackward>();
-    RemainderBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { remainder_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return remainder__batched(input, other);
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(RemainderBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = remainder(input, other);
-  Ref<RemainderBackward> node;
-  if (record) {
-    node = make_node<RemainderBackward>();
-    RemainderBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
-    if (other->requires_grad()) back.save(1, other);
-  }
-  kernels::elementwise_into(kRemainderSpec, loops[kRemainder], input->storage(), {&input->storage(),
-      &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(RemainderBackward::schema_v1, out_, remainder(input, other));
-  wiring::check_out(RemainderBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(RemainderBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kRemainderSpec, loops[kRemainder], out_->storage(), {&input->storage(),
-        &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(RemainderBackward::schema_v1, out_, remainder(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec RemainderBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec RemainderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(remainder_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-//   out = other - alpha * input
-//   d input = -alpha
-//   d other = 1
-//   saves: alpha
-
-namespace {
-constexpr ElementwiseSpec kRsubSpec{&RsubBackward::schema_v1, 2};
-constexpr ElementwiseSpec kRsubVjpInputSpec{&RsubBackward::schema_v1, 1};
-
-TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
-  return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
-}
-
-TensorRef rsub_tangent_input(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::rsub(in[0], in[1], alpha));
-}
-
-void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsub_tangent_input(alpha, wiring::tangent(input)));
-  sum = plus(std::move(sum), wiring::tangent(other));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(outranks(alpha, {&input, &other})))
-    return rsub(raised(input, alpha), other, alpha);
-  return kernels::elementwise(kRsubSpec, loops[kRsub], {&input, &other}, {alpha});
-}
-TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return rsub_batched(input, other, alpha);
-  TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
-  if (wiring::records(input, other)) {
-    auto node = make_node<RsubBackward>();
-    RsubBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.alpha_ = alpha;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { rsub_set_tangent(out, input, other, alpha); });
-  return out;
-}
-GradVec RsubBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha_}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec RsubBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(rsub_vjp_input(g, alpha_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
-//   out = where(abs(input - target) < beta, 0.5 * square(input - target) / beta, abs(input - target) - 0.5 * beta)
-//   d input = where(abs(input - target) < beta, (input - target) / beta, sgn(input - target))
-//   d target = where(abs(input - target) < beta, (target - input) / beta, -sgn(input - target))
-//   saves: input, target, beta
-
-namespace {
-constexpr ElementwiseSpec kSmoothL1Spec{&SmoothL1Backward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kSmoothL1VjpInputSpec{&SmoothL1Backward::schema_v1, 3};
-constexpr ElementwiseSpec kSmoothL1VjpTargetSpec{&SmoothL1Backward::schema_v1, 3};
-
-TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
-      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), g);
-}
-
-TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
-      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), g);
-}
-
-TensorRef smooth_l1_tangent_input(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
-      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), t);
-}
-
-TensorRef smooth_l1_tangent_target(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
-      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), t);
-}
-
-TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
-  const batch::Broadcast in({&input, &target});
-  return in.wrap(ops::smooth_l1(in[0], in[1], beta));
-}
-
-void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), smooth_l1_tangent_input(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(input)));
-  if (wiring::tangent(target))
-    sum = plus(std::move(sum), smooth_l1_tangent_target(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(target)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
-  check_dtype(SmoothL1Backward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  check_dtype(SmoothL1Backward::schema_v1, target, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSmoothL1Spec, loops[kSmoothL1], {&input, &target}, {beta});
-}
-TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
-    return smooth_l1_batched(input, target, beta);
-  TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
-  if (wiring::records(input, target)) {
-    auto node = make_node<SmoothL1Backward>();
-    SmoothL1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, target);
-    back.beta_ = beta;
-    back.save(0, input);
-    back.save(1, target);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    wiring::each_level({&input, &target}, {}, [&] { smooth_l1_set_tangent(out, input, target, beta); });
-  return out;
-}
-GradVec SmoothL1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &saved(0), &saved(1)},
-        {beta_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &saved(0), &saved(1)},
-        {beta_}), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec SmoothL1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(smooth_l1_vjp_input(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(smooth_l1_vjp_target(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// squared_difference(Tensor input, Tensor target) -> Tensor out
-//   out = square(input - target)
-//   d input = 2 * (input - target)
-//   d target = -2 * (input - target)
-//   saves: input, target
-
-namespace {
-constexpr ElementwiseSpec kSquaredDifferenceSpec{&SquaredDifferenceBackward::schema_v1, 2};
-constexpr ElementwiseSpec kSquaredDifferenceVjpInputSpec{&SquaredDifferenceBackward::schema_v1, 3};
-constexpr ElementwiseSpec kSquaredDifferenceVjpTargetSpec{&SquaredDifferenceBackward::schema_v1, 3};
-
-TensorRef squared_difference_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), g);
-}
-
-TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), g);
-}
-
-TensorRef squared_difference_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_tangent_target(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
-  const batch::Broadcast in({&input, &target});
-  return in.wrap(ops::squared_difference(in[0], in[1]));
-}
-
-void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), squared_difference_tangent_input(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(input)));
-  if (wiring::tangent(target))
-    sum = plus(std::move(sum), squared_difference_tangent_target(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(target)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage squared_difference(const Storage& input, const Storage& target) {
-  return kernels::elementwise(kSquaredDifferenceSpec, loops[kSquaredDifference], {&input, &target});
-}
-TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
-    return squared_difference_batched(input, target);
-  TensorRef out = wiring::wrap(squared_difference(input->storage(), target->storage()));
-  if (wiring::records(input, target)) {
-    auto node = make_node<SquaredDifferenceBackward>();
-    SquaredDifferenceBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, target);
-    back.save(0, input);
-    back.save(1, target);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &target}))
-    wiring::each_level({&input, &target}, {}, [&] { squared_difference_set_tangent(out, input, target); });
-  return out;
-}
-GradVec SquaredDifferenceBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g,
-        &saved(0), &saved(1)}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g,
-        &saved(0), &saved(1)}), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec SquaredDifferenceBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(squared_difference_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(squared_difference_vjp_target(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// strong_mul(Tensor input, Tensor other) -> Tensor out
-//   out = where(other == 0, 0, input * other)
-//   d input = other
-//   d other = input
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kStrongMulSpec{&StrongMulBackward::schema_v1, 2};
-constexpr ElementwiseSpec kStrongMulVjpInputSpec{&StrongMulBackward::schema_v1, 2};
-constexpr ElementwiseSpec kStrongMulVjpOtherSpec{&StrongMulBackward::schema_v1, 2};
-
-TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
-
-TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
-
-TensorRef strong_mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef strong_mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::strong_mul(in[0], in[1]));
-}
-
-void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), strong_mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), strong_mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage strong_mul(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kStrongMulSpec, loops[kStrongMul], {&input, &other});
-}
-TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return strong_mul_batched(input, other);
-  TensorRef out = wiring::wrap(strong_mul(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<StrongMulBackward>();
-    StrongMulBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { strong_mul_set_tangent(out, input, other); });
-  return out;
-}
-GradVec StrongMulBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, &saved(0)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec StrongMulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(strong_mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(strong_mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-//   out = input - alpha * other
-//   d input = 1
-//   d other = -alpha
-//   saves: alpha
-
-namespace {
-constexpr ElementwiseSpec kSubSpec{&SubBackward::schema_v1, 2};
-constexpr ElementwiseSpec kSubVjpOtherSpec{&SubBackward::schema_v1, 1};
-
-TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
-  return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
-}
-
-TensorRef sub_tangent_other(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::sub(in[0], in[1], alpha));
-}
-
-TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  const batch::InPlace in(SubBackward::schema_v1, {&input, &other});
-  ops::sub_(in[0], in[1], alpha);
-  return input;
-}
-
-void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), sub_tangent_other(alpha, wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(outranks(alpha, {&input, &other})))
-    return sub(raised(input, alpha), other, alpha);
-  return kernels::elementwise(kSubSpec, loops[kSub], {&input, &other}, {alpha});
-}
-TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return sub_batched(input, other, alpha);
-  TensorRef out = wiring::wrap(sub(input->storage(), other->storage(), alpha));
-  if (wiring::records(input, other)) {
-    auto node = make_node<SubBackward>();
-    SubBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.alpha_ = alpha;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { sub_set_tangent(out, input, other, alpha); });
-  return out;
-}
-TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return sub__batched(input, other, alpha);
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(SubBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = sub(input, other, alpha);
-  Ref<SubBackward> node;
-  if (record) {
-    node = make_node<SubBackward>();
-    SubBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.alpha_ = alpha;
-  }
-  refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
-  kernels::elementwise_into(kSubSpec, loops[kSub], input->storage(), {&input->storage(), &other->storage()}, {alpha});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(SubBackward::schema_v1, out_, sub(input, other, alpha));
-  wiring::check_out(SubBackward::schema_v1, out_, {&input, &other});
-  refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(SubBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSubSpec, loops[kSub], out_->storage(), {&input->storage(), &other->storage()}, {alpha});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SubBackward::schema_v1, out_, sub(input->storage(), other->storage(), alpha));
-  }
-  return out_;
-}
-GradVec SubBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha_}), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec SubBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(sub_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// xlog1py(Tensor input, Tensor other) -> Tensor out
-//   out = xlog1py(input, other)
-//   d input = where(input == 0 and other <= -1, 0, log1p(other))
-//   d other = input / (1 + other)
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kXlog1pySpec{&Xlog1pyBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kXlog1pyVjpInputSpec{&Xlog1pyBackward::schema_v1, 3};
-constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
-
-TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), g);
-}
-
-TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
-}
-
-TensorRef xlog1py_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), t);
-}
-
-TensorRef xlog1py_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), t);
-}
-
-TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::xlog1py(in[0], in[1]));
-}
-
-void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlog1py_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlog1py_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage xlog1py(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kXlog1pySpec, loops[kXlog1py], {&input, &other});
-}
-TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return xlog1py_batched(input, other);
-  TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<Xlog1pyBackward>();
-    Xlog1pyBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { xlog1py_set_tangent(out, input, other); });
-  return out;
-}
-GradVec Xlog1pyBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec Xlog1pyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(xlog1py_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(xlog1py_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// xlogy(Tensor input, Tensor other) -> Tensor out
-//   out = xlogy(input, other)
-//   d input = where(input == 0 and other <= 0, 0, log(other))
-//   d other = input / other
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kXlogySpec{&XlogyBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kXlogyVjpInputSpec{&XlogyBackward::schema_v1, 3};
-constexpr ElementwiseSpec kXlogyVjpOtherSpec{&XlogyBackward::schema_v1, 3};
-
-TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), g);
-}
-
-TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(div(input, other), g);
-}
-
-TensorRef xlogy_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), t);
-}
-
-TensorRef xlogy_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, other), t);
-}
-
-TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::xlogy(in[0], in[1]));
-}
-
-TensorRef xlogy__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(XlogyBackward::schema_v1, {&input, &other});
-  ops::xlogy_(in[0], in[1]);
-  return input;
-}
-
-void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlogy_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlogy_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage xlogy(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kXlogySpec, loops[kXlogy], {&input, &other});
-}
-TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return xlogy_batched(input, other);
-  TensorRef out = wiring::wrap(xlogy(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<XlogyBackward>();
-    XlogyBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { xlogy_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return xlogy__batched(input, other);
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(XlogyBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = xlogy(input, other);
-  Ref<XlogyBackward> node;
-  if (record) {
-    node = make_node<XlogyBackward>();
-    XlogyBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-    back.save(1, other);
-  }
-  kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(XlogyBackward::schema_v1, out_, xlogy(input, other));
-  wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(XlogyBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kXlogySpec, loops[kXlogy], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(XlogyBackward::schema_v1, out_, xlogy(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec XlogyBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec XlogyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(xlogy_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(xlogy_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// zeta(Tensor input, Tensor other) -> Tensor out
-//   out = zeta(input, other)
-//   d input: missing, the derivative in the exponent has no closed form
-//   d other = -input * zeta(input + 1, other)
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kZetaSpec{&ZetaBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kZetaVjpOtherSpec{&ZetaBackward::schema_v1, 3};
-
-TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), g);
-}
-
-TensorRef zeta_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), t);
-}
-
-TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::zeta(in[0], in[1]));
-}
-
-void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  if (wiring::tangent(input)) missing_derivative(ZetaBackward::schema_v1, "input",
-      "the derivative in the exponent has no closed form");
-  TensorRef sum;
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), zeta_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage zeta(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kZetaSpec, loops[kZeta], {&input, &other});
-}
-TensorRef zeta(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return zeta_batched(input, other);
-  TensorRef out = wiring::wrap(zeta(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<ZetaBackward>();
-    ZetaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { zeta_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(ZetaBackward::schema_v1, out_, zeta(input, other));
-  wiring::check_out(ZetaBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(ZetaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kZetaSpec, loops[kZeta], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(ZetaBackward::schema_v1, out_, zeta(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec ZetaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the exponent has no closed form");
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec ZetaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the exponent has no closed form");
-  if (needs(*this, 1))
-    grads[1] = fit(zeta_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

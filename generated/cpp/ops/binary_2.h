@@ -5,6 +5,85 @@
 
 namespace tp::ops {
 
+// fmod(Tensor input, Tensor other) -> Tensor out
+class TP_API FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "FmodBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(FmodBackward)
+};
+
+// hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
+class TP_API HermiteHBackward final : public FuncOp<HermiteHBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"hermite_h", "hermite_h(Tensor x, Tensor degree, int order) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "HermiteHBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"x", "degree"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HermiteHBackward)
+};
+
+// hermite_he(Tensor x, Tensor degree, int order) -> Tensor out
+class TP_API HermiteHeBackward final : public FuncOp<HermiteHeBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"hermite_he", "hermite_he(Tensor x, Tensor degree, int order) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "HermiteHeBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"x", "degree"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HermiteHeBackward)
+};
+
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+class TP_API HuberBackward final : public FuncOp<HuberBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"huber", "huber(Tensor input, Tensor target, float delta) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "HuberBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double delta_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HuberBackward)
+};
+
+// hypot(Tensor input, Tensor other) -> Tensor out
+class TP_API HypotBackward final : public FuncOp<HypotBackward, 2, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"hypot", "hypot(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HypotBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"input", "other", "out"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(HypotBackward)
+};
+
 // igamma(Tensor input, Tensor other) -> Tensor out
 class TP_API IgammaBackward final : public FuncOp<IgammaBackward, 2, 2> {
  public:
@@ -112,202 +191,41 @@ class TP_API Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 3> 
   TP_NODE_DISPOSE(Logaddexp2Backward)
 };
 
-// maximum(Tensor input, Tensor other) -> Tensor out
-class TP_API MaximumBackward final : public FuncOp<MaximumBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "MaximumBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// fmod(Tensor input, Tensor other) -> Tensor out
+TP_API Storage fmod(const Storage& input, const Storage& other);
+TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(MaximumBackward)
-};
+// gcd(Tensor input, Tensor other) -> Tensor out
+TP_API Storage gcd(const Storage& input, const Storage& other);
+TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gcd_(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
-// minimum(Tensor input, Tensor other) -> Tensor out
-class TP_API MinimumBackward final : public FuncOp<MinimumBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "MinimumBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// heaviside(Tensor input, Tensor values) -> Tensor out
+TP_API Storage heaviside(const Storage& input, const Storage& values);
+TP_API TensorRef heaviside(const TensorRef& input, const TensorRef& values);
+TP_API TensorRef heaviside_(const TensorRef& input, const TensorRef& values);
+TP_API TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(MinimumBackward)
-};
+// hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
+TP_API Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
+TP_API TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 
-// mul(Tensor input, Tensor other) -> Tensor out
-class TP_API MulBackward final : public FuncOp<MulBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"mul", "mul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MulBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// hermite_he(Tensor x, Tensor degree, int order) -> Tensor out
+TP_API Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
+TP_API TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 
- protected:
-  TP_NODE_DISPOSE(MulBackward)
-};
+// huber(Tensor input, Tensor target, float delta) -> Tensor out
+TP_API Storage huber(const Storage& input, const Storage& target, double delta);
+TP_API TensorRef huber(const TensorRef& input, const TensorRef& target, double delta);
 
-// pow(Tensor input, Tensor exponent) -> Tensor out
-class TP_API PowBackward final : public FuncOp<PowBackward, 2, 3> {
- public:
-  static constexpr OpSchema schema_v1{"pow", "pow(Tensor input, Tensor exponent) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "PowBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"input", "exponent", "out"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(PowBackward)
-};
-
-// remainder(Tensor input, Tensor other) -> Tensor out
-class TP_API RemainderBackward final : public FuncOp<RemainderBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"remainder", "remainder(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "RemainderBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(RemainderBackward)
-};
-
-// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-class TP_API RsubBackward final : public FuncOp<RsubBackward, 2, 0> {
- public:
-  static constexpr OpSchema schema_v1{"rsub", "rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "RsubBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Scalar alpha_;
-
- protected:
-  TP_NODE_DISPOSE(RsubBackward)
-};
-
-// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
-class TP_API SmoothL1Backward final : public FuncOp<SmoothL1Backward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"smooth_l1", "smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out",
-      1, Amp::Keep, true};
-  static constexpr const char* kName = "SmoothL1Backward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double beta_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(SmoothL1Backward)
-};
-
-// squared_difference(Tensor input, Tensor target) -> Tensor out
-class TP_API SquaredDifferenceBackward final : public FuncOp<SquaredDifferenceBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"squared_difference",
-      "squared_difference(Tensor input, Tensor target) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SquaredDifferenceBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "target"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SquaredDifferenceBackward)
-};
-
-// strong_mul(Tensor input, Tensor other) -> Tensor out
-class TP_API StrongMulBackward final : public FuncOp<StrongMulBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"strong_mul", "strong_mul(Tensor input, Tensor other) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "StrongMulBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(StrongMulBackward)
-};
-
-// sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-class TP_API SubBackward final : public FuncOp<SubBackward, 2, 0> {
- public:
-  static constexpr OpSchema schema_v1{"sub", "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "SubBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Scalar alpha_;
-
- protected:
-  TP_NODE_DISPOSE(SubBackward)
-};
-
-// xlog1py(Tensor input, Tensor other) -> Tensor out
-class TP_API Xlog1pyBackward final : public FuncOp<Xlog1pyBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"xlog1py", "xlog1py(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "Xlog1pyBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Xlog1pyBackward)
-};
-
-// xlogy(Tensor input, Tensor other) -> Tensor out
-class TP_API XlogyBackward final : public FuncOp<XlogyBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"xlogy", "xlogy(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "XlogyBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(XlogyBackward)
-};
-
-// zeta(Tensor input, Tensor other) -> Tensor out
-class TP_API ZetaBackward final : public FuncOp<ZetaBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"zeta", "zeta(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ZetaBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ZetaBackward)
-};
+// hypot(Tensor input, Tensor other) -> Tensor out
+TP_API Storage hypot(const Storage& input, const Storage& other);
+TP_API TensorRef hypot(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef hypot_(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 // igamma(Tensor input, Tensor other) -> Tensor out
 TP_API Storage igamma(const Storage& input, const Storage& other);
@@ -350,76 +268,5 @@ TP_API TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, c
 TP_API Storage logaddexp2(const Storage& input, const Storage& other);
 TP_API TensorRef logaddexp2(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// maximum(Tensor input, Tensor other) -> Tensor out
-TP_API Storage maximum(const Storage& input, const Storage& other);
-TP_API TensorRef maximum(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// minimum(Tensor input, Tensor other) -> Tensor out
-TP_API Storage minimum(const Storage& input, const Storage& other);
-TP_API TensorRef minimum(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// mul(Tensor input, Tensor other) -> Tensor out
-TP_API Storage mul(const Storage& input, const Storage& other);
-TP_API TensorRef mul(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef mul_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// nextafter(Tensor input, Tensor other) -> Tensor out
-TP_API Storage nextafter(const Storage& input, const Storage& other);
-TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// pow(Tensor input, Tensor exponent) -> Tensor out
-TP_API Storage pow(const Storage& input, const Storage& exponent);
-TP_API TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-TP_API TensorRef pow_(const TensorRef& input, const TensorRef& exponent);
-TP_API TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_);
-
-// remainder(Tensor input, Tensor other) -> Tensor out
-TP_API Storage remainder(const Storage& input, const Storage& other);
-TP_API TensorRef remainder(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef remainder_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-TP_API Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha);
-TP_API TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-
-// smooth_l1(Tensor input, Tensor target, float beta) -> Tensor out
-TP_API Storage smooth_l1(const Storage& input, const Storage& target, double beta);
-TP_API TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta);
-
-// squared_difference(Tensor input, Tensor target) -> Tensor out
-TP_API Storage squared_difference(const Storage& input, const Storage& target);
-TP_API TensorRef squared_difference(const TensorRef& input, const TensorRef& target);
-
-// strong_mul(Tensor input, Tensor other) -> Tensor out
-TP_API Storage strong_mul(const Storage& input, const Storage& other);
-TP_API TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
-
-// sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
-TP_API Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
-TP_API TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-TP_API TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-TP_API TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_);
-
-// xlog1py(Tensor input, Tensor other) -> Tensor out
-TP_API Storage xlog1py(const Storage& input, const Storage& other);
-TP_API TensorRef xlog1py(const TensorRef& input, const TensorRef& other);
-
-// xlogy(Tensor input, Tensor other) -> Tensor out
-TP_API Storage xlogy(const Storage& input, const Storage& other);
-TP_API TensorRef xlogy(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef xlogy_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// zeta(Tensor input, Tensor other) -> Tensor out
-TP_API Storage zeta(const Storage& input, const Storage& other);
-TP_API TensorRef zeta(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

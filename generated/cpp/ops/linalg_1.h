@@ -266,6 +266,26 @@ class TP_API LinalgLuSolveBackward final : public FuncOp<LinalgLuSolveBackward, 
   TP_NODE_DISPOSE(LinalgLuSolveBackward)
 };
 
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgQrBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::string mode_;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgQrBackward)
+};
+
 // addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
     const Scalar& alpha);
@@ -444,5 +464,9 @@ TP_API Storage linalg_norm(const Storage& A, std::string_view ord, const std::op
     std::optional<Dtype> dtype);
 TP_API TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype);
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 }  // namespace tp::ops

@@ -5,26 +5,6 @@
 
 namespace tp::ops {
 
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-      1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgQrBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
-  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
-
-  std::string mode_;
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgQrBackward)
-};
-
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2> {
  public:
@@ -225,10 +205,6 @@ class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
   TP_NODE_DISPOSE(SlogdetBackward)
 };
 
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
-
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
 TP_API TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
@@ -345,6 +321,10 @@ TP_API TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::
 TP_API Storage pinverse(const Storage& input, double rcond);
 TP_API TensorRef pinverse(const TensorRef& input, double rcond);
 
+// qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> qr(const Storage& input, bool some);
+TP_API std::array<TensorRef, 2> qr(const TensorRef& input, bool some);
+
 // refused(Tensor A, str message) -> Tensor out
 TP_API Storage refused(const Storage& A, std::string_view message);
 TP_API TensorRef refused(const TensorRef& A, std::string_view message);
@@ -356,6 +336,10 @@ TP_API std::array<TensorRef, 2> slogdet(const TensorRef& A);
 // solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
 TP_API std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors);
 TP_API std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors);
+
+// svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+TP_API std::array<Storage, 3> svd(const Storage& input, bool some, bool compute_uv);
+TP_API std::array<TensorRef, 3> svd(const TensorRef& input, bool some, bool compute_uv);
 
 // tensorinv(Tensor A, int ind=2) -> Tensor out
 TP_API Storage tensorinv(const Storage& A, std::int64_t ind);

@@ -3,6 +3,7 @@
 #include "ops/node_index.h"
 #include "ops/binary_1.h"
 #include "ops/binary_2.h"
+#include "ops/binary_3.h"
 #include "ops/comparison.h"
 #include "ops/composite_1.h"
 #include "ops/composite_2.h"
@@ -26,6 +27,8 @@
 #include "ops/unary_1.h"
 #include "ops/unary_2.h"
 #include "ops/unary_3.h"
+#include "ops/unary_4.h"
+#include "ops/unary_5.h"
 #include "ops/view.h"
 
 namespace tp::ops {

@@ -13,6 +13,28 @@ TP_DECLARE_LOOPS(unary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
+  kCosh,
+  kCoshVjpInput,
+  kDeg2rad,
+  kDeg2radVjpInput,
+  kDigamma,
+  kDigammaVjpInput,
+  kElu,
+  kEluVjpInput,
+  kEntr,
+  kEntrVjpInput,
+  kErf,
+  kErfVjpInput,
+  kErfc,
+  kErfcVjpInput,
+  kErfcx,
+  kErfcxVjpInput,
+  kErfinv,
+  kErfinvVjpInput,
+  kExp,
+  kExpVjpInput,
+  kExp2,
+  kExp2VjpInput,
   kExpm1,
   kExpm1VjpInput,
   kFloor,
@@ -25,94 +47,36 @@ enum : int {
   kHardshrinkVjpInput,
   kHardsigmoid,
   kHardsigmoidVjpInput,
-  kHardswish,
-  kHardswishVjpInput,
-  kHardtanh,
-  kHardtanhVjpInput,
-  kI0,
-  kI0VjpInput,
-  kI0e,
-  kI0eVjpInput,
-  kI1,
-  kI1VjpInput,
-  kI1e,
-  kI1eVjpInput,
-  kLeakyRelu,
-  kLeakyReluVjpInput,
-  kLgamma,
-  kLgammaVjpInput,
-  kLog,
-  kLogVjpInput,
-  kLog10,
-  kLog10VjpInput,
-  kLog1p,
-  kLog1pVjpInput,
-  kLog2,
-  kLog2VjpInput,
-  kLogNdtr,
-  kLogNdtrVjpInput,
-  kLogit,
-  kLogitVjpInput,
-  kLogsigmoid,
-  kLogsigmoidVjpInput,
-  kMish,
-  kMishVjpInput,
-  kModifiedBesselI0,
-  kModifiedBesselI0VjpInput,
-  kModifiedBesselI1,
-  kModifiedBesselI1VjpInput,
-  kModifiedBesselK0,
-  kModifiedBesselK0VjpInput,
-  kModifiedBesselK1,
-  kModifiedBesselK1VjpInput,
-  kNdtr,
-  kNdtrVjpInput,
-  kNdtri,
-  kNdtriVjpInput,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage clamp(const Storage& input, const Storage& min, const Storage& max);
-TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
-Storage digamma(const Storage& input);
-TensorRef digamma(const TensorRef& input);
-Storage div(const Storage& input, const Storage& other);
-TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage erfc(const Storage& input);
-TensorRef erfc(const TensorRef& input);
-Storage exp(const Storage& input);
-TensorRef exp(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
-Storage logaddexp(const Storage& input, const Storage& other);
-TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
+Storage log(const Storage& input);
+TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
-Storage lt(const Storage& input, const Storage& other);
-TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage ndtr(const Storage& input);
+TensorRef ndtr(const TensorRef& input);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage polygamma(std::int64_t n, const Storage& input);
+TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
-Storage sigmoid(const Storage& input);
-TensorRef sigmoid(const TensorRef& input);
+Storage sinh(const Storage& input);
+TensorRef sinh(const TensorRef& input);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -123,6 +87,1063 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// cosh(Tensor input) -> Tensor out
+//   out = cosh(input)
+//   d input = sinh(input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
+
+TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
+
+TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
+
+TensorRef cosh_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cosh(in[0]));
+}
+
+TensorRef cosh__batched(const TensorRef& input) {
+  const batch::InPlace in(CoshBackward::schema_v1, {&input});
+  ops::cosh_(in[0]);
+  return input;
+}
+
+void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), cosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
+TensorRef cosh(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh_batched(input);
+  TensorRef out = wiring::wrap(cosh(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<CoshBackward>();
+    CoshBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cosh_set_tangent(out, input); });
+  return out;
+}
+TensorRef cosh_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return cosh__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(CoshBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = cosh(input);
+  Ref<CoshBackward> node;
+  if (record) {
+    node = make_node<CoshBackward>();
+    CoshBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
+  wiring::check_out(CoshBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(CoshBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kCoshSpec, loops[kCosh], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(CoshBackward::schema_v1, out_, cosh(input->storage()));
+  }
+  return out_;
+}
+GradVec CoshBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// deg2rad(Tensor input) -> Tensor out
+//   out = input * 0.017453292519943295
+//   d input = 0.017453292519943295
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
+
+TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
+
+TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
+
+TensorRef deg2rad_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::deg2rad(in[0]));
+}
+
+TensorRef deg2rad__batched(const TensorRef& input) {
+  const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
+  ops::deg2rad_(in[0]);
+  return input;
+}
+
+void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
+TensorRef deg2rad(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad_batched(input);
+  TensorRef out = wiring::wrap(deg2rad(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { deg2rad_set_tangent(out, input); });
+  return out;
+}
+TensorRef deg2rad_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return deg2rad__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = deg2rad(input);
+  Ref<Deg2radBackward> node;
+  if (record) {
+    node = make_node<Deg2radBackward>();
+    Deg2radBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
+  wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Deg2radBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDeg2radSpec, loops[kDeg2rad], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Deg2radBackward::schema_v1, out_, deg2rad(input->storage()));
+  }
+  return out_;
+}
+GradVec Deg2radBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// digamma(Tensor input) -> Tensor out
+//   out = digamma(input)
+//   d input = polygamma(1, input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
+
+TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(polygamma(std::int64_t(1), input), g);
+}
+
+TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(polygamma(std::int64_t(1), input), t);
+}
+
+TensorRef digamma_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::digamma(in[0]));
+}
+
+TensorRef digamma__batched(const TensorRef& input) {
+  const batch::InPlace in(DigammaBackward::schema_v1, {&input});
+  ops::digamma_(in[0]);
+  return input;
+}
+
+void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
+TensorRef digamma(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma_batched(input);
+  TensorRef out = wiring::wrap(digamma(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { digamma_set_tangent(out, input); });
+  return out;
+}
+TensorRef digamma_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return digamma__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(DigammaBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = digamma(input);
+  Ref<DigammaBackward> node;
+  if (record) {
+    node = make_node<DigammaBackward>();
+    DigammaBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
+  wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(DigammaBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kDigammaSpec, loops[kDigamma], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(DigammaBackward::schema_v1, out_, digamma(input->storage()));
+  }
+  return out_;
+}
+GradVec DigammaBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// elu(Tensor input, float alpha=1.0) -> Tensor out
+//   out = where(input > 0, input, alpha * expm1(input))
+//   d input = where(input > 0, 1, exp(input) * alpha)
+//   saves: input, alpha
+
+namespace {
+constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
+
+TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
+}
+
+TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
+  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
+      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
+}
+
+TensorRef elu_batched(const TensorRef& input, double alpha) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::elu(in[0], alpha));
+}
+
+TensorRef elu__batched(const TensorRef& input, double alpha) {
+  const batch::InPlace in(EluBackward::schema_v1, {&input});
+  ops::elu_(in[0], alpha);
+  return input;
+}
+
+void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), elu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage elu(const Storage& input, double alpha) {
+  check_dtype(EluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
+}
+TensorRef elu(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu_batched(input, alpha);
+  TensorRef out = wiring::wrap(elu(input->storage(), alpha));
+  if (wiring::records(input)) {
+    auto node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { elu_set_tangent(out, input, alpha); });
+  return out;
+}
+TensorRef elu_(const TensorRef& input, double alpha) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return elu__batched(input, alpha);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(EluBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = elu(input, alpha);
+  Ref<EluBackward> node;
+  if (record) {
+    node = make_node<EluBackward>();
+    EluBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.alpha_ = alpha;
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &saved(0)}, {alpha_}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// entr(Tensor input) -> Tensor out
+//   out = entr(input)
+//   d input = -log(input) - 1
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
+
+TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
+}
+
+TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
+}
+
+TensorRef entr_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::entr(in[0]));
+}
+
+void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
+TensorRef entr(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return entr_batched(input);
+  TensorRef out = wiring::wrap(entr(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<EntrBackward>();
+    EntrBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { entr_set_tangent(out, input); });
+  return out;
+}
+GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erf(Tensor input) -> Tensor out
+//   out = erf(input)
+//   d input = 1.1283791670955126 * exp(-input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
+
+TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
+}
+
+TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
+}
+
+TensorRef erf_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erf(in[0]));
+}
+
+TensorRef erf__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfBackward::schema_v1, {&input});
+  ops::erf_(in[0]);
+  return input;
+}
+
+void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
+TensorRef erf(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf_batched(input);
+  TensorRef out = wiring::wrap(erf(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfBackward>();
+    ErfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erf_set_tangent(out, input); });
+  return out;
+}
+TensorRef erf_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erf__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = erf(input);
+  Ref<ErfBackward> node;
+  if (record) {
+    node = make_node<ErfBackward>();
+    ErfBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
+  wiring::check_out(ErfBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfSpec, loops[kErf], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfBackward::schema_v1, out_, erf(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfc(Tensor input) -> Tensor out
+//   out = erfc(input)
+//   d input = -1.1283791670955126 * exp(-input**2)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
+
+TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
+}
+
+TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
+}
+
+TensorRef erfc_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfc(in[0]));
+}
+
+TensorRef erfc__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfcBackward::schema_v1, {&input});
+  ops::erfc_(in[0]);
+  return input;
+}
+
+void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
+TensorRef erfc(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc_batched(input);
+  TensorRef out = wiring::wrap(erfc(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcBackward>();
+    ErfcBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfc_set_tangent(out, input); });
+  return out;
+}
+TensorRef erfc_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfc__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfcBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = erfc(input);
+  Ref<ErfcBackward> node;
+  if (record) {
+    node = make_node<ErfcBackward>();
+    ErfcBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
+  wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfcBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfcSpec, loops[kErfc], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfcBackward::schema_v1, out_, erfc(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfcBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfcx(Tensor input) -> Tensor out
+//   out = erfcx(input)
+//   d input = 2 * input * erfcx(input) - 1.1283791670955126
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
+
+TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
+}
+
+TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
+  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
+      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
+}
+
+TensorRef erfcx_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfcx(in[0]));
+}
+
+void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
+TensorRef erfcx(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfcx_batched(input);
+  TensorRef out = wiring::wrap(erfcx(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfcxBackward>();
+    ErfcxBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfcx_set_tangent(out, input); });
+  return out;
+}
+GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// erfinv(Tensor input) -> Tensor out
+//   out = erfinv(input)
+//   d input = 0.886226925452758 * exp(out**2)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
+
+TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
+}
+
+TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
+}
+
+TensorRef erfinv_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::erfinv(in[0]));
+}
+
+TensorRef erfinv__batched(const TensorRef& input) {
+  const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
+  ops::erfinv_(in[0]);
+  return input;
+}
+
+void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), erfinv_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
+TensorRef erfinv(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv_batched(input);
+  TensorRef out = wiring::wrap(erfinv(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { erfinv_set_tangent(out, input); });
+  return out;
+}
+TensorRef erfinv_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return erfinv__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = erfinv(input);
+  Ref<ErfinvBackward> node;
+  if (record) {
+    node = make_node<ErfinvBackward>();
+    ErfinvBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
+  wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ErfinvBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kErfinvSpec, loops[kErfinv], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ErfinvBackward::schema_v1, out_, erfinv(input->storage()));
+  }
+  return out_;
+}
+GradVec ErfinvBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ErfinvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(erfinv_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// exp(Tensor input) -> Tensor out
+//   out = exp(input)
+//   d input = out
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kExpSpec{&ExpBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
+
+TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return strong_mul(conj_of(out), g); }
+
+TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
+
+TensorRef exp_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp(in[0]));
+}
+
+TensorRef exp__batched(const TensorRef& input) {
+  const batch::InPlace in(ExpBackward::schema_v1, {&input});
+  ops::exp_(in[0]);
+  return input;
+}
+
+void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), exp_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
+TensorRef exp(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp_batched(input);
+  TensorRef out = wiring::wrap(exp(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ExpBackward>();
+    ExpBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { exp_set_tangent(out, input); });
+  return out;
+}
+TensorRef exp_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(ExpBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = exp(input);
+  Ref<ExpBackward> node;
+  if (record) {
+    node = make_node<ExpBackward>();
+    ExpBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
+  wiring::check_out(ExpBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(ExpBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExpSpec, loops[kExp], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(ExpBackward::schema_v1, out_, exp(input->storage()));
+  }
+  return out_;
+}
+GradVec ExpBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec ExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(exp_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// exp2(Tensor input) -> Tensor out
+//   out = exp2(input)
+//   d input = 0.6931471805599453 * out
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
+
+TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
+  return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
+}
+
+TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
+  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
+}
+
+TensorRef exp2_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::exp2(in[0]));
+}
+
+TensorRef exp2__batched(const TensorRef& input) {
+  const batch::InPlace in(Exp2Backward::schema_v1, {&input});
+  ops::exp2_(in[0]);
+  return input;
+}
+
+void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), exp2_tangent_input(wiring::primal(out), wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
+TensorRef exp2(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2_batched(input);
+  TensorRef out = wiring::wrap(exp2(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<Exp2Backward>();
+    Exp2Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { exp2_set_tangent(out, input); });
+  return out;
+}
+TensorRef exp2_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return exp2__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(Exp2Backward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = exp2(input);
+  Ref<Exp2Backward> node;
+  if (record) {
+    node = make_node<Exp2Backward>();
+    Exp2Backward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
+  wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(Exp2Backward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kExp2Spec, loops[kExp2], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(Exp2Backward::schema_v1, out_, exp2(input->storage()));
+  }
+  return out_;
+}
+GradVec Exp2Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &saved(0)}), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // expm1(Tensor input) -> Tensor out
 //   out = expm1(input)
@@ -405,8 +1426,8 @@ GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 }
 
 // gelu_erf(Tensor input) -> Tensor out
-//   out = 0.5 * input * erfc(-0.7071067811865476 * input)
-//   d input = 0.5 * erfc(-0.7071067811865476 * input) + 0.3989422804014327 * exp(-0.5000000000000001 * input**2) * input
+//   out = input * ndtr(input)
+//   d input = ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input
 //   saves: input
 
 namespace {
@@ -414,15 +1435,13 @@ constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
 TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), g);
+  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
 }
 
 TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), erfc(mul(number<TensorRef>(Scalar(-0.7071067811865476)),
-      input))), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5000000000000001)), square(input)))), input), Scalar(1)), t);
+  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
+      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), t);
 }
 
 TensorRef gelu_erf_batched(const TensorRef& input) {
@@ -726,1915 +1745,6 @@ GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> gra
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardswish(Tensor input) -> Tensor out
-//   out = input * clamp(input + 3, 0, 6) / 6
-//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
-
-TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
-}
-
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-TensorRef hardswish_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardswish(in[0]));
-}
-
-TensorRef hardswish__batched(const TensorRef& input) {
-  const batch::InPlace in(HardswishBackward::schema_v1, {&input});
-  ops::hardswish_(in[0]);
-  return input;
-}
-
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardswish(const Storage& input) {
-  check_dtype(HardswishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
-}
-TensorRef hardswish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardswish_batched(input);
-  TensorRef out = wiring::wrap(hardswish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardswish_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardswish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardswish__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardswishBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardswish(input);
-  Ref<HardswishBackward> node;
-  if (record) {
-    node = make_node<HardswishBackward>();
-    HardswishBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-//   out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
-//   d input = where(input <= min_val, 0, where(input >= max_val, 0, 1))
-//   saves: input, min_val, max_val
-
-namespace {
-constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
-
-TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
-}
-
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardtanh(in[0], min_val, max_val));
-}
-
-TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
-  const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
-  ops::hardtanh_(in[0], min_val, max_val);
-  return input;
-}
-
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardtanh(const Storage& input, double min_val, double max_val) {
-  return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
-}
-TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardtanh_batched(input, min_val, max_val);
-  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
-  if (wiring::records(input)) {
-    auto node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardtanh_set_tangent(out, input, min_val, max_val); });
-  return out;
-}
-TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardtanh__batched(input, min_val, max_val);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardtanh(input, min_val, max_val);
-  Ref<HardtanhBackward> node;
-  if (record) {
-    node = make_node<HardtanhBackward>();
-    HardtanhBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.min_val_ = min_val;
-    back.max_val_ = max_val;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
-        max_val_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0(Tensor input) -> Tensor out
-//   out = i0(input)
-//   d input = i1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
-
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-TensorRef i0_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i0(in[0]));
-}
-
-TensorRef i0__batched(const TensorRef& input) {
-  const batch::InPlace in(I0Backward::schema_v1, {&input});
-  ops::i0_(in[0]);
-  return input;
-}
-
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
-TensorRef i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0_batched(input);
-  TensorRef out = wiring::wrap(i0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0_set_tangent(out, input); });
-  return out;
-}
-TensorRef i0_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(I0Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = i0(input);
-  Ref<I0Backward> node;
-  if (record) {
-    node = make_node<I0Backward>();
-    I0Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
-  wiring::check_out(I0Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(I0Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kI0Spec, loops[kI0], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(I0Backward::schema_v1, out_, i0(input->storage()));
-  }
-  return out_;
-}
-GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i0e(Tensor input) -> Tensor out
-//   out = i0e(input)
-//   d input = i1e(input) - sgn(input) * i0e(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
-
-TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
-}
-
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-TensorRef i0e_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i0e(in[0]));
-}
-
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
-TensorRef i0e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i0e_batched(input);
-  TensorRef out = wiring::wrap(i0e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I0eBackward>();
-    I0eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i0e_set_tangent(out, input); });
-  return out;
-}
-GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
-
-TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef i1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i1(in[0]));
-}
-
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
-TensorRef i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i1_batched(input);
-  TensorRef out = wiring::wrap(i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1Backward>();
-    I1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1_set_tangent(out, input); });
-  return out;
-}
-GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// i1e(Tensor input) -> Tensor out
-//   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
-
-TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
-}
-
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-TensorRef i1e_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::i1e(in[0]));
-}
-
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
-TensorRef i1e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return i1e_batched(input);
-  TensorRef out = wiring::wrap(i1e(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<I1eBackward>();
-    I1eBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { i1e_set_tangent(out, input); });
-  return out;
-}
-GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-//   out = where(input > 0, input, negative_slope * input)
-//   d input = where(input > 0, 1, negative_slope)
-//   saves: input, negative_slope
-
-namespace {
-constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
-
-TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
-}
-
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::leaky_relu(in[0], negative_slope));
-}
-
-TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
-  const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
-  ops::leaky_relu_(in[0], negative_slope);
-  return input;
-}
-
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage leaky_relu(const Storage& input, double negative_slope) {
-  check_dtype(LeakyReluBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
-}
-TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return leaky_relu_batched(input, negative_slope);
-  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
-  if (wiring::records(input)) {
-    auto node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { leaky_relu_set_tangent(out, input, negative_slope); });
-  return out;
-}
-TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return leaky_relu__batched(input, negative_slope);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = leaky_relu(input, negative_slope);
-  Ref<LeakyReluBackward> node;
-  if (record) {
-    node = make_node<LeakyReluBackward>();
-    LeakyReluBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.negative_slope_ = negative_slope;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
-        {negative_slope_}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// lgamma(Tensor input) -> Tensor out
-//   out = lgamma(input)
-//   d input = digamma(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
-
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
-
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-TensorRef lgamma_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::lgamma(in[0]));
-}
-
-TensorRef lgamma__batched(const TensorRef& input) {
-  const batch::InPlace in(LgammaBackward::schema_v1, {&input});
-  ops::lgamma_(in[0]);
-  return input;
-}
-
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
-TensorRef lgamma(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return lgamma_batched(input);
-  TensorRef out = wiring::wrap(lgamma(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { lgamma_set_tangent(out, input); });
-  return out;
-}
-TensorRef lgamma_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return lgamma__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LgammaBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = lgamma(input);
-  Ref<LgammaBackward> node;
-  if (record) {
-    node = make_node<LgammaBackward>();
-    LgammaBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
-  wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LgammaBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLgammaSpec, loops[kLgamma], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LgammaBackward::schema_v1, out_, lgamma(input->storage()));
-  }
-  return out_;
-}
-GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log(Tensor input) -> Tensor out
-//   out = log(input)
-//   d input = 1 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
-
-TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
-}
-
-TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
-}
-
-TensorRef log_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::log(in[0]));
-}
-
-TensorRef log__batched(const TensorRef& input) {
-  const batch::InPlace in(LogBackward::schema_v1, {&input});
-  ops::log_(in[0]);
-  return input;
-}
-
-void log_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
-TensorRef log(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log_batched(input);
-  TensorRef out = wiring::wrap(log(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogBackward>();
-    LogBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log_set_tangent(out, input); });
-  return out;
-}
-TensorRef log_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LogBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log(input);
-  Ref<LogBackward> node;
-  if (record) {
-    node = make_node<LogBackward>();
-    LogBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(LogBackward::schema_v1, out_, log(input));
-  wiring::check_out(LogBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LogBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogSpec, loops[kLog], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LogBackward::schema_v1, out_, log(input->storage()));
-  }
-  return out_;
-}
-GradVec LogBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log10(Tensor input) -> Tensor out
-//   out = log10(input)
-//   d input = 0.4342944819032518 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog10Spec{&Log10Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog10VjpInputSpec{&Log10Backward::schema_v1, 2};
-
-TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
-}
-
-TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
-}
-
-TensorRef log10_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::log10(in[0]));
-}
-
-TensorRef log10__batched(const TensorRef& input) {
-  const batch::InPlace in(Log10Backward::schema_v1, {&input});
-  ops::log10_(in[0]);
-  return input;
-}
-
-void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log10_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
-TensorRef log10(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log10_batched(input);
-  TensorRef out = wiring::wrap(log10(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log10Backward>();
-    Log10Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log10_set_tangent(out, input); });
-  return out;
-}
-TensorRef log10_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log10__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log10Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log10(input);
-  Ref<Log10Backward> node;
-  if (record) {
-    node = make_node<Log10Backward>();
-    Log10Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
-  wiring::check_out(Log10Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log10Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog10Spec, loops[kLog10], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log10Backward::schema_v1, out_, log10(input->storage()));
-  }
-  return out_;
-}
-GradVec Log10Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log10Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log10_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log1p(Tensor input) -> Tensor out
-//   out = log1p(input)
-//   d input = 1 / (1 + input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
-
-TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
-}
-
-TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), t);
-}
-
-TensorRef log1p_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::log1p(in[0]));
-}
-
-TensorRef log1p__batched(const TensorRef& input) {
-  const batch::InPlace in(Log1pBackward::schema_v1, {&input});
-  ops::log1p_(in[0]);
-  return input;
-}
-
-void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log1p_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
-TensorRef log1p(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log1p_batched(input);
-  TensorRef out = wiring::wrap(log1p(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log1pBackward>();
-    Log1pBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log1p_set_tangent(out, input); });
-  return out;
-}
-TensorRef log1p_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log1p__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log1pBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log1p(input);
-  Ref<Log1pBackward> node;
-  if (record) {
-    node = make_node<Log1pBackward>();
-    Log1pBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
-  wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log1pBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog1pSpec, loops[kLog1p], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log1pBackward::schema_v1, out_, log1p(input->storage()));
-  }
-  return out_;
-}
-GradVec Log1pBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log1pBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log1p_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log2(Tensor input) -> Tensor out
-//   out = log2(input)
-//   d input = 1.4426950408889634 / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLog2Spec{&Log2Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLog2VjpInputSpec{&Log2Backward::schema_v1, 2};
-
-TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
-}
-
-TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
-}
-
-TensorRef log2_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::log2(in[0]));
-}
-
-TensorRef log2__batched(const TensorRef& input) {
-  const batch::InPlace in(Log2Backward::schema_v1, {&input});
-  ops::log2_(in[0]);
-  return input;
-}
-
-void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log2_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
-TensorRef log2(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log2_batched(input);
-  TensorRef out = wiring::wrap(log2(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<Log2Backward>();
-    Log2Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log2_set_tangent(out, input); });
-  return out;
-}
-TensorRef log2_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log2__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(Log2Backward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log2(input);
-  Ref<Log2Backward> node;
-  if (record) {
-    node = make_node<Log2Backward>();
-    Log2Backward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
-  wiring::check_out(Log2Backward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(Log2Backward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLog2Spec, loops[kLog2], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(Log2Backward::schema_v1, out_, log2(input->storage()));
-  }
-  return out_;
-}
-GradVec Log2Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec Log2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log_ndtr(Tensor input) -> Tensor out
-//   out = log_ndtr(input)
-//   d input = exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
-
-TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
-}
-
-TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
-}
-
-TensorRef log_ndtr_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::log_ndtr(in[0]));
-}
-
-void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
-TensorRef log_ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return log_ndtr_batched(input);
-  TensorRef out = wiring::wrap(log_ndtr(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogNdtrBackward>();
-    LogNdtrBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log_ndtr_set_tangent(out, input); });
-  return out;
-}
-GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// logit(Tensor input, float? eps=None) -> Tensor out
-//   out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
-//   d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))
-//   saves: input, eps
-
-namespace {
-constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
-
-TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
-}
-
-TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps, const TensorRef& t) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
-}
-
-TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::logit(in[0], eps));
-}
-
-TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
-  const batch::InPlace in(LogitBackward::schema_v1, {&input});
-  ops::logit_(in[0], eps);
-  return input;
-}
-
-void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), logit_tangent_input(wiring::primal(input), eps, wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage logit(const Storage& input, std::optional<double> eps) {
-  return kernels::elementwise(kLogitSpec, loops[kLogit], {&input}, {eps.value_or(0), eps.has_value(),
-      !eps.has_value()});
-}
-TensorRef logit(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return logit_batched(input, eps);
-  TensorRef out = wiring::wrap(logit(input->storage(), eps));
-  if (wiring::records(input)) {
-    auto node = make_node<LogitBackward>();
-    LogitBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.eps_ = eps;
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { logit_set_tangent(out, input, eps); });
-  return out;
-}
-TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return logit__batched(input, eps);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(LogitBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = logit(input, eps);
-  Ref<LogitBackward> node;
-  if (record) {
-    node = make_node<LogitBackward>();
-    LogitBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.eps_ = eps;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
-      eps.has_value(), !eps.has_value()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
-  wiring::check_out(LogitBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogitSpec, loops[kLogit], out_->storage(), {&input->storage()}, {eps.value_or(0),
-        eps.has_value(), !eps.has_value()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(LogitBackward::schema_v1, out_, logit(input->storage(), eps));
-  }
-  return out_;
-}
-GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {eps_.value_or(0),
-        eps_.has_value(), !eps_.has_value()}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(logit_vjp_input(g, saved_tensor(0), eps_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// logsigmoid(Tensor input) -> Tensor out
-//   out = log_sigmoid(input)
-//   d input = sigmoid(-input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kLogsigmoidSpec{&LogsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kLogsigmoidVjpInputSpec{&LogsigmoidBackward::schema_v1, 2};
-
-TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sigmoid(neg(input)), g);
-}
-
-TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sigmoid(neg(input)), t);
-}
-
-TensorRef logsigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::logsigmoid(in[0]));
-}
-
-void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), logsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage logsigmoid(const Storage& input) {
-  check_dtype(LogsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
-}
-TensorRef logsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return logsigmoid_batched(input);
-  TensorRef out = wiring::wrap(logsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<LogsigmoidBackward>();
-    LogsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { logsigmoid_set_tangent(out, input); });
-  return out;
-}
-GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(logsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// mish(Tensor input) -> Tensor out
-//   out = input * tanh(logaddexp(input, 0))
-//   d input = tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kMishSpec{&MishBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kMishVjpInputSpec{&MishBackward::schema_v1, 2};
-
-TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), g);
-}
-
-TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
-}
-
-TensorRef mish_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::mish(in[0]));
-}
-
-TensorRef mish__batched(const TensorRef& input) {
-  const batch::InPlace in(MishBackward::schema_v1, {&input});
-  ops::mish_(in[0]);
-  return input;
-}
-
-void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), mish_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage mish(const Storage& input) {
-  check_dtype(MishBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kMishSpec, loops[kMish], {&input});
-}
-TensorRef mish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return mish_batched(input);
-  TensorRef out = wiring::wrap(mish(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<MishBackward>();
-    MishBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { mish_set_tangent(out, input); });
-  return out;
-}
-TensorRef mish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return mish__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(MishBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mish(input);
-  Ref<MishBackward> node;
-  if (record) {
-    node = make_node<MishBackward>();
-    MishBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_i0(Tensor input) -> Tensor out
-//   out = i0(input)
-//   d input = i1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
-
-TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef modified_bessel_i0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(i1(input), t);
-}
-
-TensorRef modified_bessel_i0_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_i0(in[0]));
-}
-
-void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_i0(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselI0Spec, loops[kModifiedBesselI0], {&input});
-}
-TensorRef modified_bessel_i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return modified_bessel_i0_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselI0Backward>();
-    ModifiedBesselI0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_i0_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselI0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
-
-TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef modified_bessel_i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef modified_bessel_i1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_i1(in[0]));
-}
-
-void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_i1(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
-}
-TensorRef modified_bessel_i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return modified_bessel_i1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselI1Backward>();
-    ModifiedBesselI1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_k0(Tensor input) -> Tensor out
-//   out = modified_bessel_k0(input)
-//   d input = -modified_bessel_k1(input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
-
-TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(neg(modified_bessel_k1(input)), g);
-}
-
-TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(modified_bessel_k1(input)), t);
-}
-
-TensorRef modified_bessel_k0_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_k0(in[0]));
-}
-
-void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_k0(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
-}
-TensorRef modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return modified_bessel_k0_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselK0Backward>();
-    ModifiedBesselK0Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_k0_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_k1(Tensor input) -> Tensor out
-//   out = modified_bessel_k1(input)
-//   d input = -modified_bessel_k0(input) - modified_bessel_k1(input) / input
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
-
-TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
-}
-
-TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef modified_bessel_k1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_k1(in[0]));
-}
-
-void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_k1(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
-}
-TensorRef modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return modified_bessel_k1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselK1Backward>();
-    ModifiedBesselK1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_k1_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// ndtr(Tensor input) -> Tensor out
-//   out = ndtr(input)
-//   d input = 0.3989422804014327 * exp(-0.5 * input**2)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
-
-TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), g);
-}
-
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
-}
-
-TensorRef ndtr_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::ndtr(in[0]));
-}
-
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
-TensorRef ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return ndtr_batched(input);
-  TensorRef out = wiring::wrap(ndtr(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NdtrBackward>();
-    NdtrBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { ndtr_set_tangent(out, input); });
-  return out;
-}
-GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// ndtri(Tensor input) -> Tensor out
-//   out = ndtri(input)
-//   d input = 2.5066282746310002 * exp(0.5 * out**2)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
-
-TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
-      square(out)))), g);
-}
-
-TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
-      square(out)))), t);
-}
-
-TensorRef ndtri_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::ndtri(in[0]));
-}
-
-void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
-TensorRef ndtri(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return ndtri_batched(input);
-  TensorRef out = wiring::wrap(ndtri(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<NdtriBackward>();
-    NdtriBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { ndtri_set_tangent(out, input); });
-  return out;
-}
-GradVec NdtriBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

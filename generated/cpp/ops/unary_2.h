@@ -5,6 +5,162 @@
 
 namespace tp::ops {
 
+// cosh(Tensor input) -> Tensor out
+class TP_API CoshBackward final : public FuncOp<CoshBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"cosh", "cosh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CoshBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(CoshBackward)
+};
+
+// deg2rad(Tensor input) -> Tensor out
+class TP_API Deg2radBackward final : public FuncOp<Deg2radBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"deg2rad", "deg2rad(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Deg2radBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Deg2radBackward)
+};
+
+// digamma(Tensor input) -> Tensor out
+class TP_API DigammaBackward final : public FuncOp<DigammaBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"digamma", "digamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "DigammaBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(DigammaBackward)
+};
+
+// elu(Tensor input, float alpha=1.0) -> Tensor out
+class TP_API EluBackward final : public FuncOp<EluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"elu", "elu(Tensor input, float alpha=1.0) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "EluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double alpha_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(EluBackward)
+};
+
+// entr(Tensor input) -> Tensor out
+class TP_API EntrBackward final : public FuncOp<EntrBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"entr", "entr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "EntrBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(EntrBackward)
+};
+
+// erf(Tensor input) -> Tensor out
+class TP_API ErfBackward final : public FuncOp<ErfBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"erf", "erf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ErfBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ErfBackward)
+};
+
+// erfc(Tensor input) -> Tensor out
+class TP_API ErfcBackward final : public FuncOp<ErfcBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"erfc", "erfc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ErfcBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ErfcBackward)
+};
+
+// erfcx(Tensor input) -> Tensor out
+class TP_API ErfcxBackward final : public FuncOp<ErfcxBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"erfcx", "erfcx(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ErfcxBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ErfcxBackward)
+};
+
+// erfinv(Tensor input) -> Tensor out
+class TP_API ErfinvBackward final : public FuncOp<ErfinvBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"erfinv", "erfinv(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ErfinvBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ErfinvBackward)
+};
+
+// exp(Tensor input) -> Tensor out
+class TP_API ExpBackward final : public FuncOp<ExpBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"exp", "exp(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "ExpBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ExpBackward)
+};
+
+// exp2(Tensor input) -> Tensor out
+class TP_API Exp2Backward final : public FuncOp<Exp2Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"exp2", "exp2(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Exp2Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Exp2Backward)
+};
+
 // expm1(Tensor input) -> Tensor out
 class TP_API Expm1Backward final : public FuncOp<Expm1Backward, 1, 1> {
  public:
@@ -106,327 +262,66 @@ class TP_API HardsigmoidBackward final : public FuncOp<HardsigmoidBackward, 1, 1
   TP_NODE_DISPOSE(HardsigmoidBackward)
 };
 
-// hardswish(Tensor input) -> Tensor out
-class TP_API HardswishBackward final : public FuncOp<HardswishBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardswish", "hardswish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardswishBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// cosh(Tensor input) -> Tensor out
+TP_API Storage cosh(const Storage& input);
+TP_API TensorRef cosh(const TensorRef& input);
+TP_API TensorRef cosh_(const TensorRef& input);
+TP_API TensorRef cosh_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(HardswishBackward)
-};
+// deg2rad(Tensor input) -> Tensor out
+TP_API Storage deg2rad(const Storage& input);
+TP_API TensorRef deg2rad(const TensorRef& input);
+TP_API TensorRef deg2rad_(const TensorRef& input);
+TP_API TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_);
 
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-class TP_API HardtanhBackward final : public FuncOp<HardtanhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardtanh",
-      "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardtanhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// digamma(Tensor input) -> Tensor out
+TP_API Storage digamma(const Storage& input);
+TP_API TensorRef digamma(const TensorRef& input);
+TP_API TensorRef digamma_(const TensorRef& input);
+TP_API TensorRef digamma_out(const TensorRef& input, const TensorRef& out_);
 
-  double min_val_ = 0;
-  double max_val_ = 0;
+// elu(Tensor input, float alpha=1.0) -> Tensor out
+TP_API Storage elu(const Storage& input, double alpha);
+TP_API TensorRef elu(const TensorRef& input, double alpha);
+TP_API TensorRef elu_(const TensorRef& input, double alpha);
 
- protected:
-  TP_NODE_DISPOSE(HardtanhBackward)
-};
+// entr(Tensor input) -> Tensor out
+TP_API Storage entr(const Storage& input);
+TP_API TensorRef entr(const TensorRef& input);
 
-// i0(Tensor input) -> Tensor out
-class TP_API I0Backward final : public FuncOp<I0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i0", "i0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// erf(Tensor input) -> Tensor out
+TP_API Storage erf(const Storage& input);
+TP_API TensorRef erf(const TensorRef& input);
+TP_API TensorRef erf_(const TensorRef& input);
+TP_API TensorRef erf_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(I0Backward)
-};
+// erfc(Tensor input) -> Tensor out
+TP_API Storage erfc(const Storage& input);
+TP_API TensorRef erfc(const TensorRef& input);
+TP_API TensorRef erfc_(const TensorRef& input);
+TP_API TensorRef erfc_out(const TensorRef& input, const TensorRef& out_);
 
-// i0e(Tensor input) -> Tensor out
-class TP_API I0eBackward final : public FuncOp<I0eBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i0e", "i0e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I0eBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// erfcx(Tensor input) -> Tensor out
+TP_API Storage erfcx(const Storage& input);
+TP_API TensorRef erfcx(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(I0eBackward)
-};
+// erfinv(Tensor input) -> Tensor out
+TP_API Storage erfinv(const Storage& input);
+TP_API TensorRef erfinv(const TensorRef& input);
+TP_API TensorRef erfinv_(const TensorRef& input);
+TP_API TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_);
 
-// i1(Tensor input) -> Tensor out
-class TP_API I1Backward final : public FuncOp<I1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i1", "i1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// exp(Tensor input) -> Tensor out
+TP_API Storage exp(const Storage& input);
+TP_API TensorRef exp(const TensorRef& input);
+TP_API TensorRef exp_(const TensorRef& input);
+TP_API TensorRef exp_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(I1Backward)
-};
-
-// i1e(Tensor input) -> Tensor out
-class TP_API I1eBackward final : public FuncOp<I1eBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"i1e", "i1e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "I1eBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(I1eBackward)
-};
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-class TP_API LeakyReluBackward final : public FuncOp<LeakyReluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"leaky_relu",
-      "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LeakyReluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double negative_slope_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LeakyReluBackward)
-};
-
-// lgamma(Tensor input) -> Tensor out
-class TP_API LgammaBackward final : public FuncOp<LgammaBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"lgamma", "lgamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LgammaBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(LgammaBackward)
-};
-
-// log(Tensor input) -> Tensor out
-class TP_API LogBackward final : public FuncOp<LogBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log", "log(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LogBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(LogBackward)
-};
-
-// log10(Tensor input) -> Tensor out
-class TP_API Log10Backward final : public FuncOp<Log10Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log10", "log10(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Log10Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Log10Backward)
-};
-
-// log1p(Tensor input) -> Tensor out
-class TP_API Log1pBackward final : public FuncOp<Log1pBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log1p", "log1p(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Log1pBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Log1pBackward)
-};
-
-// log2(Tensor input) -> Tensor out
-class TP_API Log2Backward final : public FuncOp<Log2Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log2", "log2(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Log2Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Log2Backward)
-};
-
-// log_ndtr(Tensor input) -> Tensor out
-class TP_API LogNdtrBackward final : public FuncOp<LogNdtrBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LogNdtrBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(LogNdtrBackward)
-};
-
-// logit(Tensor input, float? eps=None) -> Tensor out
-class TP_API LogitBackward final : public FuncOp<LogitBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "LogitBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::optional<double> eps_;
-
- protected:
-  TP_NODE_DISPOSE(LogitBackward)
-};
-
-// logsigmoid(Tensor input) -> Tensor out
-class TP_API LogsigmoidBackward final : public FuncOp<LogsigmoidBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LogsigmoidBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(LogsigmoidBackward)
-};
-
-// mish(Tensor input) -> Tensor out
-class TP_API MishBackward final : public FuncOp<MishBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"mish", "mish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MishBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(MishBackward)
-};
-
-// modified_bessel_i0(Tensor input) -> Tensor out
-class TP_API ModifiedBesselI0Backward final : public FuncOp<ModifiedBesselI0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "ModifiedBesselI0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ModifiedBesselI0Backward)
-};
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-class TP_API ModifiedBesselI1Backward final : public FuncOp<ModifiedBesselI1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "ModifiedBesselI1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ModifiedBesselI1Backward)
-};
-
-// modified_bessel_k0(Tensor input) -> Tensor out
-class TP_API ModifiedBesselK0Backward final : public FuncOp<ModifiedBesselK0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"modified_bessel_k0", "modified_bessel_k0(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "ModifiedBesselK0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ModifiedBesselK0Backward)
-};
-
-// modified_bessel_k1(Tensor input) -> Tensor out
-class TP_API ModifiedBesselK1Backward final : public FuncOp<ModifiedBesselK1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"modified_bessel_k1", "modified_bessel_k1(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "ModifiedBesselK1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ModifiedBesselK1Backward)
-};
-
-// ndtr(Tensor input) -> Tensor out
-class TP_API NdtrBackward final : public FuncOp<NdtrBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"ndtr", "ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NdtrBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(NdtrBackward)
-};
-
-// ndtri(Tensor input) -> Tensor out
-class TP_API NdtriBackward final : public FuncOp<NdtriBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"ndtri", "ndtri(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NdtriBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(NdtriBackward)
-};
+// exp2(Tensor input) -> Tensor out
+TP_API Storage exp2(const Storage& input);
+TP_API TensorRef exp2(const TensorRef& input);
+TP_API TensorRef exp2_(const TensorRef& input);
+TP_API TensorRef exp2_out(const TensorRef& input, const TensorRef& out_);
 
 // expm1(Tensor input) -> Tensor out
 TP_API Storage expm1(const Storage& input);
@@ -462,111 +357,5 @@ TP_API TensorRef hardshrink(const TensorRef& input, double lambd);
 TP_API Storage hardsigmoid(const Storage& input);
 TP_API TensorRef hardsigmoid(const TensorRef& input);
 TP_API TensorRef hardsigmoid_(const TensorRef& input);
-
-// hardswish(Tensor input) -> Tensor out
-TP_API Storage hardswish(const Storage& input);
-TP_API TensorRef hardswish(const TensorRef& input);
-TP_API TensorRef hardswish_(const TensorRef& input);
-
-// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
-TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
-TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
-TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
-
-// i0(Tensor input) -> Tensor out
-TP_API Storage i0(const Storage& input);
-TP_API TensorRef i0(const TensorRef& input);
-TP_API TensorRef i0_(const TensorRef& input);
-TP_API TensorRef i0_out(const TensorRef& input, const TensorRef& out_);
-
-// i0e(Tensor input) -> Tensor out
-TP_API Storage i0e(const Storage& input);
-TP_API TensorRef i0e(const TensorRef& input);
-
-// i1(Tensor input) -> Tensor out
-TP_API Storage i1(const Storage& input);
-TP_API TensorRef i1(const TensorRef& input);
-
-// i1e(Tensor input) -> Tensor out
-TP_API Storage i1e(const Storage& input);
-TP_API TensorRef i1e(const TensorRef& input);
-
-// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
-TP_API Storage leaky_relu(const Storage& input, double negative_slope);
-TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
-TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
-
-// lgamma(Tensor input) -> Tensor out
-TP_API Storage lgamma(const Storage& input);
-TP_API TensorRef lgamma(const TensorRef& input);
-TP_API TensorRef lgamma_(const TensorRef& input);
-TP_API TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_);
-
-// log(Tensor input) -> Tensor out
-TP_API Storage log(const Storage& input);
-TP_API TensorRef log(const TensorRef& input);
-TP_API TensorRef log_(const TensorRef& input);
-TP_API TensorRef log_out(const TensorRef& input, const TensorRef& out_);
-
-// log10(Tensor input) -> Tensor out
-TP_API Storage log10(const Storage& input);
-TP_API TensorRef log10(const TensorRef& input);
-TP_API TensorRef log10_(const TensorRef& input);
-TP_API TensorRef log10_out(const TensorRef& input, const TensorRef& out_);
-
-// log1p(Tensor input) -> Tensor out
-TP_API Storage log1p(const Storage& input);
-TP_API TensorRef log1p(const TensorRef& input);
-TP_API TensorRef log1p_(const TensorRef& input);
-TP_API TensorRef log1p_out(const TensorRef& input, const TensorRef& out_);
-
-// log2(Tensor input) -> Tensor out
-TP_API Storage log2(const Storage& input);
-TP_API TensorRef log2(const TensorRef& input);
-TP_API TensorRef log2_(const TensorRef& input);
-TP_API TensorRef log2_out(const TensorRef& input, const TensorRef& out_);
-
-// log_ndtr(Tensor input) -> Tensor out
-TP_API Storage log_ndtr(const Storage& input);
-TP_API TensorRef log_ndtr(const TensorRef& input);
-
-// logit(Tensor input, float? eps=None) -> Tensor out
-TP_API Storage logit(const Storage& input, std::optional<double> eps);
-TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
-TP_API TensorRef logit_(const TensorRef& input, std::optional<double> eps);
-TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
-
-// logsigmoid(Tensor input) -> Tensor out
-TP_API Storage logsigmoid(const Storage& input);
-TP_API TensorRef logsigmoid(const TensorRef& input);
-
-// mish(Tensor input) -> Tensor out
-TP_API Storage mish(const Storage& input);
-TP_API TensorRef mish(const TensorRef& input);
-TP_API TensorRef mish_(const TensorRef& input);
-
-// modified_bessel_i0(Tensor input) -> Tensor out
-TP_API Storage modified_bessel_i0(const Storage& input);
-TP_API TensorRef modified_bessel_i0(const TensorRef& input);
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-TP_API Storage modified_bessel_i1(const Storage& input);
-TP_API TensorRef modified_bessel_i1(const TensorRef& input);
-
-// modified_bessel_k0(Tensor input) -> Tensor out
-TP_API Storage modified_bessel_k0(const Storage& input);
-TP_API TensorRef modified_bessel_k0(const TensorRef& input);
-
-// modified_bessel_k1(Tensor input) -> Tensor out
-TP_API Storage modified_bessel_k1(const Storage& input);
-TP_API TensorRef modified_bessel_k1(const TensorRef& input);
-
-// ndtr(Tensor input) -> Tensor out
-TP_API Storage ndtr(const Storage& input);
-TP_API TensorRef ndtr(const TensorRef& input);
-
-// ndtri(Tensor input) -> Tensor out
-TP_API Storage ndtri(const Storage& input);
-TP_API TensorRef ndtri(const TensorRef& input);
 
 }  // namespace tp::ops

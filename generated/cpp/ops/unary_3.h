@@ -5,579 +5,358 @@
 
 namespace tp::ops {
 
-// neg(Tensor input) -> Tensor out
-class TP_API NegBackward final : public FuncOp<NegBackward, 1, 0> {
+// hardswish(Tensor input) -> Tensor out
+class TP_API HardswishBackward final : public FuncOp<HardswishBackward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"neg", "neg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NegBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  static constexpr OpSchema schema_v1{"hardswish", "hardswish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HardswishBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(NegBackward)
+  TP_NODE_DISPOSE(HardswishBackward)
 };
 
-// polygamma_of(Tensor input, int order) -> Tensor out
-class TP_API PolygammaOfBackward final : public FuncOp<PolygammaOfBackward, 1, 1> {
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+class TP_API HardtanhBackward final : public FuncOp<HardtanhBackward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"polygamma_of", "polygamma_of(Tensor input, int order) -> Tensor out", 1,
+  static constexpr OpSchema schema_v1{"hardtanh",
+      "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HardtanhBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double min_val_ = 0;
+  double max_val_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(HardtanhBackward)
+};
+
+// i0(Tensor input) -> Tensor out
+class TP_API I0Backward final : public FuncOp<I0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i0", "i0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I0Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I0Backward)
+};
+
+// i0e(Tensor input) -> Tensor out
+class TP_API I0eBackward final : public FuncOp<I0eBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i0e", "i0e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I0eBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I0eBackward)
+};
+
+// i1(Tensor input) -> Tensor out
+class TP_API I1Backward final : public FuncOp<I1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i1", "i1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I1Backward)
+};
+
+// i1e(Tensor input) -> Tensor out
+class TP_API I1eBackward final : public FuncOp<I1eBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"i1e", "i1e(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "I1eBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(I1eBackward)
+};
+
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+class TP_API LeakyReluBackward final : public FuncOp<LeakyReluBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"leaky_relu",
+      "leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LeakyReluBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double negative_slope_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LeakyReluBackward)
+};
+
+// lgamma(Tensor input) -> Tensor out
+class TP_API LgammaBackward final : public FuncOp<LgammaBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"lgamma", "lgamma(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LgammaBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LgammaBackward)
+};
+
+// log(Tensor input) -> Tensor out
+class TP_API LogBackward final : public FuncOp<LogBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log", "log(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LogBackward)
+};
+
+// log10(Tensor input) -> Tensor out
+class TP_API Log10Backward final : public FuncOp<Log10Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log10", "log10(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Log10Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Log10Backward)
+};
+
+// log1p(Tensor input) -> Tensor out
+class TP_API Log1pBackward final : public FuncOp<Log1pBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log1p", "log1p(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Log1pBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Log1pBackward)
+};
+
+// log2(Tensor input) -> Tensor out
+class TP_API Log2Backward final : public FuncOp<Log2Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log2", "log2(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "Log2Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(Log2Backward)
+};
+
+// log_ndtr(Tensor input) -> Tensor out
+class TP_API LogNdtrBackward final : public FuncOp<LogNdtrBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log_ndtr", "log_ndtr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogNdtrBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LogNdtrBackward)
+};
+
+// logit(Tensor input, float? eps=None) -> Tensor out
+class TP_API LogitBackward final : public FuncOp<LogitBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"logit", "logit(Tensor input, float? eps=None) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "LogitBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::optional<double> eps_;
+
+ protected:
+  TP_NODE_DISPOSE(LogitBackward)
+};
+
+// logsigmoid(Tensor input) -> Tensor out
+class TP_API LogsigmoidBackward final : public FuncOp<LogsigmoidBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"logsigmoid", "logsigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogsigmoidBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(LogsigmoidBackward)
+};
+
+// mish(Tensor input) -> Tensor out
+class TP_API MishBackward final : public FuncOp<MishBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"mish", "mish(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "MishBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(MishBackward)
+};
+
+// modified_bessel_i0(Tensor input) -> Tensor out
+class TP_API ModifiedBesselI0Backward final : public FuncOp<ModifiedBesselI0Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"modified_bessel_i0", "modified_bessel_i0(Tensor input) -> Tensor out", 1,
       Amp::Keep, true};
-  static constexpr const char* kName = "PolygammaOfBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t order_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(PolygammaOfBackward)
-};
-
-// rad2deg(Tensor input) -> Tensor out
-class TP_API Rad2degBackward final : public FuncOp<Rad2degBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"rad2deg", "rad2deg(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Rad2degBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(Rad2degBackward)
-};
-
-// reciprocal(Tensor input) -> Tensor out
-class TP_API ReciprocalBackward final : public FuncOp<ReciprocalBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"reciprocal", "reciprocal(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ReciprocalBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ReciprocalBackward)
-};
-
-// relu(Tensor input) -> Tensor out
-class TP_API ReluBackward final : public FuncOp<ReluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"relu", "relu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ReluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ReluBackward)
-};
-
-// relu6(Tensor input) -> Tensor out
-class TP_API Relu6Backward final : public FuncOp<Relu6Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"relu6", "relu6(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "Relu6Backward";
+  static constexpr const char* kName = "ModifiedBesselI0Backward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(Relu6Backward)
+  TP_NODE_DISPOSE(ModifiedBesselI0Backward)
 };
 
-// round(Tensor input) -> Tensor out
-class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
+// modified_bessel_i1(Tensor input) -> Tensor out
+class TP_API ModifiedBesselI1Backward final : public FuncOp<ModifiedBesselI1Backward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"round", "round(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "RoundBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(RoundBackward)
-};
-
-// rsqrt(Tensor input) -> Tensor out
-class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"rsqrt", "rsqrt(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "RsqrtBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(RsqrtBackward)
-};
-
-// scaled_modified_bessel_k0(Tensor input) -> Tensor out
-class TP_API ScaledModifiedBesselK0Backward final : public FuncOp<ScaledModifiedBesselK0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"scaled_modified_bessel_k0",
-      "scaled_modified_bessel_k0(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ScaledModifiedBesselK0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ScaledModifiedBesselK0Backward)
-};
-
-// scaled_modified_bessel_k1(Tensor input) -> Tensor out
-class TP_API ScaledModifiedBesselK1Backward final : public FuncOp<ScaledModifiedBesselK1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"scaled_modified_bessel_k1",
-      "scaled_modified_bessel_k1(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ScaledModifiedBesselK1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ScaledModifiedBesselK1Backward)
-};
-
-// selu(Tensor input) -> Tensor out
-class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"selu", "selu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SeluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SeluBackward)
-};
-
-// sgn(Tensor input) -> Tensor out
-class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SgnBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SgnBackward)
-};
-
-// sigmoid(Tensor input) -> Tensor out
-class TP_API SigmoidBackward final : public FuncOp<SigmoidBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sigmoid", "sigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SigmoidBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SigmoidBackward)
-};
-
-// sign(Tensor input) -> Tensor out
-class TP_API SignBackward final : public FuncOp<SignBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"sign", "sign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SignBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SignBackward)
-};
-
-// silu(Tensor input) -> Tensor out
-class TP_API SiluBackward final : public FuncOp<SiluBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"silu", "silu(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SiluBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SiluBackward)
-};
-
-// sin(Tensor input) -> Tensor out
-class TP_API SinBackward final : public FuncOp<SinBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sin", "sin(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SinBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SinBackward)
-};
-
-// sinc(Tensor input) -> Tensor out
-class TP_API SincBackward final : public FuncOp<SincBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sinc", "sinc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SincBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SincBackward)
-};
-
-// sinh(Tensor input) -> Tensor out
-class TP_API SinhBackward final : public FuncOp<SinhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sinh", "sinh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SinhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SinhBackward)
-};
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-class TP_API SoftplusBackward final : public FuncOp<SoftplusBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softplus",
-      "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftplusBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double beta_ = 0;
-  double threshold_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(SoftplusBackward)
-};
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-class TP_API SoftshrinkBackward final : public FuncOp<SoftshrinkBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softshrink", "softshrink(Tensor input, float lambd=0.5) -> Tensor out", 1,
+  static constexpr OpSchema schema_v1{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", 1,
       Amp::Keep, true};
-  static constexpr const char* kName = "SoftshrinkBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  double lambd_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(SoftshrinkBackward)
-};
-
-// softsign(Tensor input) -> Tensor out
-class TP_API SoftsignBackward final : public FuncOp<SoftsignBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softsign", "softsign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftsignBackward";
+  static constexpr const char* kName = "ModifiedBesselI1Backward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(SoftsignBackward)
+  TP_NODE_DISPOSE(ModifiedBesselI1Backward)
 };
 
-// spherical_bessel_j0(Tensor input) -> Tensor out
-class TP_API SphericalBesselJ0Backward final : public FuncOp<SphericalBesselJ0Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"spherical_bessel_j0", "spherical_bessel_j0(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "SphericalBesselJ0Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// hardswish(Tensor input) -> Tensor out
+TP_API Storage hardswish(const Storage& input);
+TP_API TensorRef hardswish(const TensorRef& input);
+TP_API TensorRef hardswish_(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SphericalBesselJ0Backward)
-};
+// hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor out
+TP_API Storage hardtanh(const Storage& input, double min_val, double max_val);
+TP_API TensorRef hardtanh(const TensorRef& input, double min_val, double max_val);
+TP_API TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val);
 
-// sqrt(Tensor input) -> Tensor out
-class TP_API SqrtBackward final : public FuncOp<SqrtBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sqrt", "sqrt(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SqrtBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// i0(Tensor input) -> Tensor out
+TP_API Storage i0(const Storage& input);
+TP_API TensorRef i0(const TensorRef& input);
+TP_API TensorRef i0_(const TensorRef& input);
+TP_API TensorRef i0_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(SqrtBackward)
-};
+// i0e(Tensor input) -> Tensor out
+TP_API Storage i0e(const Storage& input);
+TP_API TensorRef i0e(const TensorRef& input);
 
-// square(Tensor input) -> Tensor out
-class TP_API SquareBackward final : public FuncOp<SquareBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"square", "square(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SquareBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// i1(Tensor input) -> Tensor out
+TP_API Storage i1(const Storage& input);
+TP_API TensorRef i1(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(SquareBackward)
-};
+// i1e(Tensor input) -> Tensor out
+TP_API Storage i1e(const Storage& input);
+TP_API TensorRef i1e(const TensorRef& input);
 
-// tan(Tensor input) -> Tensor out
-class TP_API TanBackward final : public FuncOp<TanBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tan", "tan(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor out
+TP_API Storage leaky_relu(const Storage& input, double negative_slope);
+TP_API TensorRef leaky_relu(const TensorRef& input, double negative_slope);
+TP_API TensorRef leaky_relu_(const TensorRef& input, double negative_slope);
 
- protected:
-  TP_NODE_DISPOSE(TanBackward)
-};
+// lgamma(Tensor input) -> Tensor out
+TP_API Storage lgamma(const Storage& input);
+TP_API TensorRef lgamma(const TensorRef& input);
+TP_API TensorRef lgamma_(const TensorRef& input);
+TP_API TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_);
 
-// tanh(Tensor input) -> Tensor out
-class TP_API TanhBackward final : public FuncOp<TanhBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tanh", "tanh(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanhBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// log(Tensor input) -> Tensor out
+TP_API Storage log(const Storage& input);
+TP_API TensorRef log(const TensorRef& input);
+TP_API TensorRef log_(const TensorRef& input);
+TP_API TensorRef log_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(TanhBackward)
-};
+// log10(Tensor input) -> Tensor out
+TP_API Storage log10(const Storage& input);
+TP_API TensorRef log10(const TensorRef& input);
+TP_API TensorRef log10_(const TensorRef& input);
+TP_API TensorRef log10_out(const TensorRef& input, const TensorRef& out_);
 
-// tanhshrink(Tensor input) -> Tensor out
-class TP_API TanhshrinkBackward final : public FuncOp<TanhshrinkBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"tanhshrink", "tanhshrink(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TanhshrinkBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// log1p(Tensor input) -> Tensor out
+TP_API Storage log1p(const Storage& input);
+TP_API TensorRef log1p(const TensorRef& input);
+TP_API TensorRef log1p_(const TensorRef& input);
+TP_API TensorRef log1p_out(const TensorRef& input, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(TanhshrinkBackward)
-};
+// log2(Tensor input) -> Tensor out
+TP_API Storage log2(const Storage& input);
+TP_API TensorRef log2(const TensorRef& input);
+TP_API TensorRef log2_(const TensorRef& input);
+TP_API TensorRef log2_out(const TensorRef& input, const TensorRef& out_);
 
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-class TP_API ThresholdBackward final : public FuncOp<ThresholdBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"threshold",
-      "threshold(Tensor input, float threshold, float value) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "ThresholdBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// log_ndtr(Tensor input) -> Tensor out
+TP_API Storage log_ndtr(const Storage& input);
+TP_API TensorRef log_ndtr(const TensorRef& input);
 
-  double threshold_ = 0;
+// logit(Tensor input, float? eps=None) -> Tensor out
+TP_API Storage logit(const Storage& input, std::optional<double> eps);
+TP_API TensorRef logit(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_(const TensorRef& input, std::optional<double> eps);
+TP_API TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_);
 
- protected:
-  TP_NODE_DISPOSE(ThresholdBackward)
-};
+// logsigmoid(Tensor input) -> Tensor out
+TP_API Storage logsigmoid(const Storage& input);
+TP_API TensorRef logsigmoid(const TensorRef& input);
 
-// trunc(Tensor input) -> Tensor out
-class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"trunc", "trunc(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "TruncBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// mish(Tensor input) -> Tensor out
+TP_API Storage mish(const Storage& input);
+TP_API TensorRef mish(const TensorRef& input);
+TP_API TensorRef mish_(const TensorRef& input);
 
- protected:
-  TP_NODE_DISPOSE(TruncBackward)
-};
+// modified_bessel_i0(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_i0(const Storage& input);
+TP_API TensorRef modified_bessel_i0(const TensorRef& input);
 
-// neg(Tensor input) -> Tensor out
-TP_API Storage neg(const Storage& input);
-TP_API TensorRef neg(const TensorRef& input);
-TP_API TensorRef neg_(const TensorRef& input);
-TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
-
-// polygamma_of(Tensor input, int order) -> Tensor out
-TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
-TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
-
-// rad2deg(Tensor input) -> Tensor out
-TP_API Storage rad2deg(const Storage& input);
-TP_API TensorRef rad2deg(const TensorRef& input);
-TP_API TensorRef rad2deg_(const TensorRef& input);
-TP_API TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_);
-
-// reciprocal(Tensor input) -> Tensor out
-TP_API Storage reciprocal(const Storage& input);
-TP_API TensorRef reciprocal(const TensorRef& input);
-TP_API TensorRef reciprocal_(const TensorRef& input);
-TP_API TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_);
-
-// relu(Tensor input) -> Tensor out
-TP_API Storage relu(const Storage& input);
-TP_API TensorRef relu(const TensorRef& input);
-TP_API TensorRef relu_(const TensorRef& input);
-
-// relu6(Tensor input) -> Tensor out
-TP_API Storage relu6(const Storage& input);
-TP_API TensorRef relu6(const TensorRef& input);
-TP_API TensorRef relu6_(const TensorRef& input);
-
-// round(Tensor input) -> Tensor out
-TP_API Storage round(const Storage& input);
-TP_API TensorRef round(const TensorRef& input);
-TP_API TensorRef round_(const TensorRef& input);
-TP_API TensorRef round_out(const TensorRef& input, const TensorRef& out_);
-
-// rsqrt(Tensor input) -> Tensor out
-TP_API Storage rsqrt(const Storage& input);
-TP_API TensorRef rsqrt(const TensorRef& input);
-TP_API TensorRef rsqrt_(const TensorRef& input);
-TP_API TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_);
-
-// scaled_modified_bessel_k0(Tensor input) -> Tensor out
-TP_API Storage scaled_modified_bessel_k0(const Storage& input);
-TP_API TensorRef scaled_modified_bessel_k0(const TensorRef& input);
-
-// scaled_modified_bessel_k1(Tensor input) -> Tensor out
-TP_API Storage scaled_modified_bessel_k1(const Storage& input);
-TP_API TensorRef scaled_modified_bessel_k1(const TensorRef& input);
-
-// selu(Tensor input) -> Tensor out
-TP_API Storage selu(const Storage& input);
-TP_API TensorRef selu(const TensorRef& input);
-TP_API TensorRef selu_(const TensorRef& input);
-
-// sgn(Tensor input) -> Tensor out
-TP_API Storage sgn(const Storage& input);
-TP_API TensorRef sgn(const TensorRef& input);
-TP_API TensorRef sgn_(const TensorRef& input);
-TP_API TensorRef sgn_out(const TensorRef& input, const TensorRef& out_);
-
-// sigmoid(Tensor input) -> Tensor out
-TP_API Storage sigmoid(const Storage& input);
-TP_API TensorRef sigmoid(const TensorRef& input);
-TP_API TensorRef sigmoid_(const TensorRef& input);
-TP_API TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_);
-
-// sign(Tensor input) -> Tensor out
-TP_API Storage sign(const Storage& input);
-TP_API TensorRef sign(const TensorRef& input);
-TP_API TensorRef sign_(const TensorRef& input);
-TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
-
-// silu(Tensor input) -> Tensor out
-TP_API Storage silu(const Storage& input);
-TP_API TensorRef silu(const TensorRef& input);
-TP_API TensorRef silu_(const TensorRef& input);
-
-// sin(Tensor input) -> Tensor out
-TP_API Storage sin(const Storage& input);
-TP_API TensorRef sin(const TensorRef& input);
-TP_API TensorRef sin_(const TensorRef& input);
-TP_API TensorRef sin_out(const TensorRef& input, const TensorRef& out_);
-
-// sinc(Tensor input) -> Tensor out
-TP_API Storage sinc(const Storage& input);
-TP_API TensorRef sinc(const TensorRef& input);
-TP_API TensorRef sinc_(const TensorRef& input);
-TP_API TensorRef sinc_out(const TensorRef& input, const TensorRef& out_);
-
-// sinh(Tensor input) -> Tensor out
-TP_API Storage sinh(const Storage& input);
-TP_API TensorRef sinh(const TensorRef& input);
-TP_API TensorRef sinh_(const TensorRef& input);
-TP_API TensorRef sinh_out(const TensorRef& input, const TensorRef& out_);
-
-// softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-TP_API Storage softplus(const Storage& input, double beta, double threshold);
-TP_API TensorRef softplus(const TensorRef& input, double beta, double threshold);
-
-// softshrink(Tensor input, float lambd=0.5) -> Tensor out
-TP_API Storage softshrink(const Storage& input, double lambd);
-TP_API TensorRef softshrink(const TensorRef& input, double lambd);
-
-// softsign(Tensor input) -> Tensor out
-TP_API Storage softsign(const Storage& input);
-TP_API TensorRef softsign(const TensorRef& input);
-
-// spherical_bessel_j0(Tensor input) -> Tensor out
-TP_API Storage spherical_bessel_j0(const Storage& input);
-TP_API TensorRef spherical_bessel_j0(const TensorRef& input);
-
-// sqrt(Tensor input) -> Tensor out
-TP_API Storage sqrt(const Storage& input);
-TP_API TensorRef sqrt(const TensorRef& input);
-TP_API TensorRef sqrt_(const TensorRef& input);
-TP_API TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_);
-
-// square(Tensor input) -> Tensor out
-TP_API Storage square(const Storage& input);
-TP_API TensorRef square(const TensorRef& input);
-TP_API TensorRef square_(const TensorRef& input);
-TP_API TensorRef square_out(const TensorRef& input, const TensorRef& out_);
-
-// tan(Tensor input) -> Tensor out
-TP_API Storage tan(const Storage& input);
-TP_API TensorRef tan(const TensorRef& input);
-TP_API TensorRef tan_(const TensorRef& input);
-TP_API TensorRef tan_out(const TensorRef& input, const TensorRef& out_);
-
-// tanh(Tensor input) -> Tensor out
-TP_API Storage tanh(const Storage& input);
-TP_API TensorRef tanh(const TensorRef& input);
-TP_API TensorRef tanh_(const TensorRef& input);
-TP_API TensorRef tanh_out(const TensorRef& input, const TensorRef& out_);
-
-// tanhshrink(Tensor input) -> Tensor out
-TP_API Storage tanhshrink(const Storage& input);
-TP_API TensorRef tanhshrink(const TensorRef& input);
-
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-TP_API Storage threshold(const Storage& input, double threshold, double value);
-TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
-TP_API TensorRef threshold_(const TensorRef& input, double threshold, double value);
-
-// trunc(Tensor input) -> Tensor out
-TP_API Storage trunc(const Storage& input);
-TP_API TensorRef trunc(const TensorRef& input);
-TP_API TensorRef trunc_(const TensorRef& input);
-TP_API TensorRef trunc_out(const TensorRef& input, const TensorRef& out_);
+// modified_bessel_i1(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_i1(const Storage& input);
+TP_API TensorRef modified_bessel_i1(const TensorRef& input);
 
 }  // namespace tp::ops

@@ -142,7 +142,7 @@ def functions(tp: Any) -> dict[str, Any]:
 class Replay:
     """What differences must hold fixed: values as the program's own run had them, by step."""
 
-    values: dict[int, Array] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
     recording: bool = True
     tangents: bool = False  # forward mode: no_grad and hooks do not count, detach does
     constants: dict[int, Any] = field(default_factory=dict)  # the program's arrays as tensors, by their place in it
@@ -261,10 +261,9 @@ class Machine:
 
     def fix(self, key: int, t: Any) -> Any:
         assert self.replay is not None
-        if self.replay.recording:
-            self.replay.values[key] = _array(t).copy()
-            return t
-        return self.tp.tensor(self.replay.values[key])
+        if self.replay.recording:  # as it is: its strides decide which later values are views
+            self.replay.values[key] = t.detach()
+        return self.replay.values[key]
 
     def hook(self, key: int, t: Any, c: float, frozen: bool) -> Any:
         """A hook that scales the gradient is a function that keeps the value and scales the differences."""

@@ -1,0 +1,125 @@
+"""The commands for one op, and files of ops beside the library's: their formulas may call ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codegen import pipeline
+from codegen.checked import Passed
+from codegen.cli import main
+from codegen.schema import KEYS
+
+PACK = """schema: 1
+ops:
+- op: gated
+  family: binary
+  sig: gated(Tensor x, Tensor y) -> Tensor out
+  expr: silu(x) * y
+  like: numpy.multiply(x * scipy.special.expit(x), y)
+  doc: One operand through the gate of the other.
+- op: tanh
+  family: unary
+  sig: tanh(Tensor input) -> Tensor out
+  expr: tanh(2 * input)
+  out: true
+  like: numpy.tanh(2 * input)
+  doc: The hyperbolic tangent of twice the input.
+- op: both
+  family: composite
+  sig: both(Tensor x, Tensor y) -> Tensor out
+  compose: tanh(gated(x, y))
+  like: numpy.tanh(x * scipy.special.expit(x) * y)
+  test: {cases: [{x: [2], y: [2]}]}
+  doc: The library's tangent of the gated product.
+"""
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    path = tmp_path / "ops.yaml"
+    path.write_text(PACK)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _from_the_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+
+
+def test_formulas_of_a_pack_call_the_librarys_ops(pack: Path) -> None:
+    file, diags, _ = pipeline.checked(str(pack))
+    assert not diags, diags.render()
+    files = pipeline.outputs(file)
+    assert "cpp/ops/node_index.cpp" not in files and "TP_OP_LIBRARY(_ops)" in files["cpp/bind/library.cpp"]
+    # The file's own tanh has another symbol, and the composition calls the library's.
+    assert "Storage tanh_own(const Storage& input)" in files["cpp/ops/unary.cpp"]
+    assert "tanh_own_out(const TensorRef& input" in files["cpp/ops/unary.cpp"]
+    composed = files["cpp/ops/composite.cpp"]
+    assert "tanh(gated(x, y))" in composed and "TensorRef tanh(const TensorRef& input);" in composed
+
+
+def test_a_fault_in_a_pack_names_its_own_lines_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(PACK.replace("silu(x) * y", "silu() * x * y"))
+    _, diags, _ = pipeline.checked(str(path), numeric=False)
+    assert [d.code for d in diags.sorted()] == ["E203"]
+    assert all(line <= PACK.count("\n") for d in diags.items for line in d.lines)
+
+
+def test_new_takes_the_arguments_of_the_formula(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "kinetic", "--ops", str(pack), "--expr", "0.5 * m * v**2 + relu(m)"]) == 0
+    text = capsys.readouterr().out
+    assert "family: binary" in text and "sig: kinetic(Tensor m, Tensor v) -> Tensor out" in text
+    assert not pipeline.checked(str(pack))[1]
+
+
+def test_an_entry_is_checked_when_it_or_what_it_calls_changes(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORPLAY_CACHE_DIR", str(pack.parent / "cache"))
+    assert not pipeline.checked(str(pack), again=False)[1]
+    assert Passed(pipeline.checked(str(pack), numeric=False)[0]).new() == set()
+    pack.write_text(PACK.replace("One operand through", "One factor through"))
+    assert Passed(pipeline.checked(str(pack), numeric=False)[0]).new() == {"gated", "both"}
+    pack.write_text(PACK.replace("like: numpy.tanh(2 * input)", "like: numpy.tanh(3 * input)"))
+    for _ in range(2):  # what failed is not remembered
+        assert [d.code for d in pipeline.checked(str(pack), again=False)[1].items] == ["E314"]
+
+
+def test_explain_counts_the_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "silu", "--no-code"]) == 0
+    text = capsys.readouterr().out
+    # input is read and out written: 8 bytes; sigmoid and a product apart: 8 + 12.
+    assert "memory      forward: 8 bytes an element in one loop, 20 in 2 ops one by one" in text
+
+
+def test_doc_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doc", "silu"]) == 0
+    assert capsys.readouterr().out.startswith("## silu\n")
+    assert main(["doc", "sillu"]) == 1
+    assert "did you mean 'silu'?" in capsys.readouterr().err
+    assert main(["schema", "--json"]) == 0
+    entry = json.loads(capsys.readouterr().out)["properties"]["ops"]["items"]
+    assert set(entry["properties"]) == set(KEYS) and "pointwise" in entry["properties"]["family"]["enum"]
+
+
+def test_a_picture_of_an_op(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert main(["explain", "silu", "--png", str(tmp_path / "silu.png")]) == 0
+    assert (tmp_path / "silu.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["explain", "matmul", "--png", str(tmp_path / "x.png")]) == 1
+    assert "there is no curve to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("what", "said"), [("test", "silu: every check passed"), ("bench", "one by one")])
+def test_one_op_is_checked_and_timed(root: Path, tmp_path: Path, what: str, said: str) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorplay.testing.one", what, str(root / "ops.yaml"), "silu"],
+        cwd=tmp_path, env=env, text=True, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and said in done.stdout, done.stdout + done.stderr
