@@ -18,7 +18,7 @@ from tensorplay import _C
 
 def best(f: Callable[[], Any], seconds: float = 0.05) -> float:
     """The shortest of several runs."""
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < end:
         t = time.perf_counter()
@@ -34,6 +34,15 @@ def mapped(f: Callable[..., Any], xs: list[Any], rows: int) -> Any:
         return _C._remove_batch_dim(out, level, rows, 0)
     finally:
         _C._vmap_exit(level)
+
+
+def time_of(f: Callable[..., Any], xs: list[Any], grad: bool = False) -> float:
+    """Seconds of f on xs, or of f and the gradients of all xs."""
+    if not grad:
+        with tp.no_grad():
+            return best(lambda: f(*xs))
+    seed = tp.ones_like(f(*xs).detach())
+    return best(lambda: tp.autograd.grad(f(*xs), xs, seed))
 
 
 def functions() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]]:
@@ -99,16 +108,11 @@ def main() -> None:
         if name in ("det", "inv"):
             xs = [(x.detach() + 3 * tp.eye(3)).requires_grad_() for x in xs]
 
-        def both(f: Callable[..., Any], xs: list[Any] = xs) -> Callable[[], Any]:
-            seed = tp.ones_like(f(*xs).detach())
-            return lambda: tp.autograd.grad(f(*xs), xs, seed)
-
         def through_vmap(*ys: Any, f: Callable[..., Any] = sample) -> Any:
             return mapped(f, list(ys), args.rows)
 
-        with tp.no_grad():
-            forward = best(lambda f=through_vmap, xs=xs: f(*xs)) / best(lambda f=whole, xs=xs: f(*xs))
-        backward = best(both(through_vmap)) / best(both(whole))
+        forward = time_of(through_vmap, xs) / time_of(whole, xs)
+        backward = time_of(through_vmap, xs, grad=True) / time_of(whole, xs, grad=True)
         found.append((max(forward, backward), name, forward, backward))
     for _, name, forward, backward in sorted(found):
         print(f"{name:<16} forward {forward:6.2f}x   forward and backward {backward:6.2f}x")

@@ -23,9 +23,7 @@ TOLERANCE = 1e-8  # of formulas against formulas; what exceeds it is asked again
 REFERENCE = 1e-6  # against a reference, which may cancel
 
 
-def run(
-    file: OpFile, diags: Diagnostics, only: str | None = None, among: Collection[str] | None = None
-) -> list[str]:
+def run(file: OpFile, diags: Diagnostics, only: str | None = None, among: Collection[str] | None = None) -> list[str]:
     """Check every entry, or one, or some; returns the lines of what was left unchecked."""
     from .check_structured import check_structured
 

@@ -163,6 +163,8 @@ class Batching:
                 return [test, f"  return {self.name('_')}({args});"]
             if x.entry.view_of:
                 return [test, f"  return batch::show({self.args[0]}, {result});"]
+            kept = f"batch::kept({', '.join(self.tensors)})"
+            result = f"{x.call(x.fn)}({', '.join([kept, *self.args[1:]])})"
             return [test, f"  return batch::assign({x.schema}, {self.args[0]}, {result});"]
         if self.rule is COMPOSE and x.o.kernel:
             return [self._test(self.tensors), f"  return {x.base}_compose<TensorRef>({args});"]

@@ -84,7 +84,6 @@ class Loop:
         plain = re.fullmatch(r"m::(sin|cos|tan)\((\w+)\[i\]\)", self.value)
         return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and not self.body and self.out == "T" else ""
 
-
     @property
     def near(self) -> tuple[str, str, str, str] | None:
         """(from which n on, test of a block, operand, value) of float elements where the maths has a short form for a

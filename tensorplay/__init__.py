@@ -46,10 +46,7 @@ _LAZY_NAMES = {
     "define_ops": "library",
     "save": "_files",
     "load": "_files",
-}
-# Names people look for that this version does not have.
-_ABSENT = {
-    "vmap": "batched functions",
+    "vmap": "func",
 }
 
 
@@ -59,8 +56,6 @@ def __getattr__(name: str) -> _Any:
         value = getattr(_importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
     elif name in _LAZY:
         value = _importlib.import_module(f"{__name__}.{name}")
-    elif name in _ABSENT:
-        raise AttributeError(f"module {__name__!r} has no {name!r}: {_ABSENT[name]} are not part of this version")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

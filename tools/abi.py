@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("core", "kernels", "autograd", "ops", "transforms")
-PYTHON = ("args.h", "objects.h", "op_library.h")
+PYTHON = ("args.h", "objects.h", "op_library.h", "python_ops.h")
 
 
 def headers(root: Path = ROOT) -> list[Path]:

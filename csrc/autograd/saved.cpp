@@ -50,9 +50,11 @@ void SavedValue::save_special(const TensorRef& t, const Shape* like) {
         "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
         "and "
         "use it in autograd.");
-  if (save_packed(t)) return;
-  keep(t->storage(), t->is_python_subclass() || t->has_tangent() ? nullptr : like);
-  if (t->is_python_subclass()) ensure_extra(nullptr).subclass = t;
+  // A hook may keep memory alone (checkpoint makes it again): tangents stay here.
+  if (!save_packed(t)) {
+    keep(t->storage(), t->is_python_subclass() || t->has_tangent() ? nullptr : like);
+    if (t->is_python_subclass()) ensure_extra(nullptr).subclass = t;
+  }
   if (t->has_tangent()) {
     Extra& e = ensure_extra(nullptr);
     dual::LevelList levels;

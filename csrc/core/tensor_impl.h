@@ -75,7 +75,7 @@ struct TP_API AutogradMeta {
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
   ViewMeta* view = nullptr;
   Tangent* tangents = nullptr;
-  TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangent
+  TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangents
   std::uint64_t level_id = 0;  // batched: the innermost of its levels, to tell a closed one
   std::uint32_t levels = 0;  // batched: one bit a level, lowest the outermost
   std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
@@ -124,7 +124,8 @@ class TP_API TensorImpl {
   /// A batched tensor answers for its physical one.
   bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && follows_history()); }
   bool is_leaf() const {
-    return !grad_fn_ && !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
+    return !grad_fn_ &&
+        !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
   }
   void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }

@@ -12,6 +12,7 @@
 #include "kernels/panel_gemm.h"
 #include "kernels/scratch.h"
 #include "kernels/small_gemm.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 namespace {
@@ -179,7 +180,8 @@ bool panel_product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef
       f = table.f64;
     if (!f || !is_panel_product(m, n, k)) return false;
     Scratch<T> room(panel_gemm_room(m, n, k, sizeof(T)));
-    f({m, n, k, a.p, a.rs, a.cs, b.p, b.rs, b.cs, c, ldc, alpha, beta, bias, room.get()});
+    f({m, n, k, a.p, a.rs, a.cs, b.p, b.rs, b.cs, c, ldc, alpha, beta, bias,
+       streams(std::size_t(m) * std::size_t(n) * sizeof(T)), room.get()});
     return true;
   } else {
     return false;

@@ -18,6 +18,7 @@ struct PanelGemmArgs {
   std::int64_t ldc;
   T alpha, beta;  // beta == 0 does not read c
   const T* bias;  // n values added to every row, or null
+  bool past;  // C is too large for the caches: it may be written past them
   T* room;  // panel_gemm_room(m, n, k, sizeof(T)) elements, 64-byte aligned
 };
 

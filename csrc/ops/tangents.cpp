@@ -16,8 +16,9 @@ TensorRef zeros_laid_out(const TensorRef& t) {
 }
 
 bool writable(const TensorRef& tangent) {
+  const TensorRef& memory = tangent->is_batched() ? tangent->meta()->physical : tangent;
   return !(modes::grad_enabled() && tangent->requires_grad() && tangent->is_leaf()) &&
-      !tangent->storage().block()->read_only;
+      !memory->storage().block()->read_only;
 }
 
 /// Values saved for the backward of `out` read its tangent too (forward over reverse).
@@ -52,10 +53,23 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
     if (base->dtype() == out->dtype()) dual::attach_tangent(base, zeros_laid_out(base), level);
   }
   TensorRef own = dual::tangent_of(out, level);
-  if (own && own->dtype() == tangent->dtype() && writable(own))
+  const auto batch = [](const TensorRef& t) { return t->is_batched() ? t->meta()->levels : 0u; };
+  if (own && own->dtype() == tangent->dtype() && writable(own) && !(batch(tangent) & ~batch(own))) {
     engine_ops.copy_graph(own, tangent);
-  else
+  } else if (own && out->is_view() && batch(tangent)) {
+    // Of every sample its own, where the base had one for all: the base gets a new one, and the view reads it from there.
+    const TensorRef& base = out->meta()->view->base;
+    const Storage &b = base->storage(), &v = out->storage();
+    std::int64_t last = 0;
+    for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
+    TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, b.dtype()));
+    flat = engine_ops.as_strided_scatter_graph(flat, dual::tangent_of(base, level), b.sizes(), b.strides(), 0);
+    flat = engine_ops.as_strided_scatter_graph(flat, tangent, v.sizes(), v.strides(), v.offset() - b.offset());
+    dual::attach_tangent(out, nullptr, level);
+    dual::attach_tangent(base, engine_ops.as_strided_graph(flat, b.sizes(), b.strides(), 0), level);
+  } else {
     dual::attach_tangent(out, std::move(tangent), level);
+  }
 }
 
 }  // namespace

@@ -94,9 +94,7 @@ Geometry real_geometry(Geometry g) {
 }
 
 /// Where the first element lies; a batched tensor's is that of its physical one, as as_strided counts there.
-std::int64_t offset_of(const TensorRef& t) {
-  return (t->is_batched() ? t->meta()->physical : t)->storage().offset();
-}
+std::int64_t offset_of(const TensorRef& t) { return (t->is_batched() ? t->meta()->physical : t)->storage().offset(); }
 
 TensorRef flat_take(const TensorRef& flat, const Geometry& base, Geometry view) {
   const bool both = mixed(base.dtype, view.dtype);
@@ -120,8 +118,7 @@ TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry&
     view = real_geometry(view);
     offset *= 2;
   }
-  TensorRef out =
-      engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, offset_of(into) + offset);
+  TensorRef out = engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, offset_of(into) + offset);
   return both && is_complex(base.dtype) ? engine_ops.view_as_complex_graph(out) : out;
 }
 

@@ -2,8 +2,10 @@
 #include <cstring>
 
 #include "autograd/engine.h"
+#include "ops/generated.h"
 #include "ops/wiring.h"
 #include "python/creation.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 
@@ -122,11 +124,21 @@ constexpr Param kNewParams[] = {{"input", Kind::Tensor},
                                 {"device", Kind::OptDevice, true, true},
                                 {"requires_grad", Kind::Bool, true, true}};
 
+/// Of a batched tensor: memory for every sample, since in-place ops may write other values for each.
+PyObject* new_for_samples(PyObject* self, Storage one, PyObject* requires_grad) {
+  const batch::Levels levels = batch::levels_of(tensor_of(self));
+  TensorRef all = engine_ops.clone_graph(batch::physical_at(wiring::wrap(std::move(one)), levels));
+  return wrap_leaf(batch::wrap(std::move(all), levels), requires_grad);
+}
+
 template <Storage (*Make)(const Shape&, Dtype)>
 PyObject* new_filled(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
     Slots<5> a;
     parse(spec, a, self, args, n, kw);
+    if (TP_UNLIKELY(tensor_of(self)->is_batched()))
+      return new_for_samples(
+          self, Make(to_dims(spec, a, 1), a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype()), a[4]);
     to_device(spec, a, 3);
     const Dtype d = a.given(2) ? to_dtype(spec, a, 2) : tensor_of(self)->dtype();
     return kept(wrap_leaf(wiring::wrap(Make(to_dims(spec, a, 1), d)), a[4]), self);
@@ -160,6 +172,11 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
   return guarded([&]() -> PyObject* {
     Slots<6> a;
     parse(spec, a, self, args, n, kw);
+    if (TP_UNLIKELY(tensor_of(self)->is_batched())) {
+      const Dtype own = tensor_of(self)->dtype();
+      const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : own;
+      return new_for_samples(self, ops::full_storage(to_dims(spec, a, 1), to_scalar(spec, a, 2), d), a[5]);
+    }
     to_device(spec, a, 4);
     const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : tensor_of(self)->dtype();
     Storage s = empty(to_dims(spec, a, 1), d);

@@ -424,7 +424,7 @@ PyMethodDef functions[] = {
 
 PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_graph, PyObject* create_graph,
                        PyObject* inputs) {
-  refuse_in_transform("backward", modes::kTransform | modes::kDerivative);
+  refuse_in_transform("backward", modes::kDerivative);
   const bool create = truth("backward", "create_graph", create_graph, false);
   const bool retain = truth("backward", "retain_graph", retain_graph, create);
   Roots roots;

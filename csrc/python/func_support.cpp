@@ -40,17 +40,25 @@ Owned Aliases::add(PyObject* leaf, const char* api) {
     runtime_error(api, ": only Tensors of floating point and complex dtype can require gradients, got ",
                   dtype_name(t->dtype()));
   outside |= t->requires_grad();
-  TensorRef alias = make_alias(t);
+  // What the function captures may differ from sample to sample: so does the gradient, and so must the graph.
+  batch::Levels at = batch::open_levels();
+  if (TP_UNLIKELY(at)) at = batch::levels_of(t) | (at & ~batch::basis_levels);
+  const TensorRef physical = TP_UNLIKELY(at) ? batch::physical_at(t, at) : t;
+  TensorRef alias = make_alias(physical);
   edges.push_back(gradient_edge(alias));
-  tensors.push_back(without_history(t));
-  levels.push_back(0);
-  return Owned(wrap(std::move(alias)));
+  tensors.push_back(without_history(physical));
+  levels.push_back(at);
+  return Owned(wrap(batch::wrap(std::move(alias), at)));
 }
 
-Output output_of(const TensorRef& t) { return {t, 0}; }
-TensorRef output_wrapped(TensorRef physical, std::uint32_t) { return physical; }
-TensorRef peeled(const TensorRef& t, std::uint32_t) { return t; }
-Shape logical_sizes(const Shape& physical, std::uint32_t) { return physical; }
+Output output_of(const TensorRef& t) { return {batch::physical(t), batch::levels_of(t)}; }
+TensorRef output_wrapped(TensorRef physical, std::uint32_t levels) { return batch::cover(physical, levels); }
+TensorRef peeled(const TensorRef& t, std::uint32_t levels) { return batch::peel(t, levels); }
+Shape logical_sizes(const Shape& physical, std::uint32_t levels) {
+  Shape sizes;
+  for (int i = batch::count(levels); i < physical.size(); ++i) sizes.push_back(physical[i]);
+  return sizes;
+}
 
 void split_aux(const char* api, Owned& result, Owned& aux) {
   PyObject* pair = result.get();
@@ -64,6 +72,16 @@ bool followed(const Aliases& aliases, std::span<const Edge> histories, bool reco
   if (!recording) return false;
   return aliases.outside || Engine::reaches_older(histories, aliases.age);
 }
+
+namespace {
+
+/// A tensor, batched or not, without its history.
+TensorRef plain(const TensorRef& t) {
+  const Output out = output_of(t);
+  return output_wrapped(without_history(out.physical), out.levels);
+}
+
+}  // namespace
 
 TensorRef released(const TensorRef& t, const Aliases& aliases, bool recording) {
   if (!t->requires_grad()) return t;
@@ -99,7 +117,7 @@ std::vector<TensorRef> pull_back(const Aliases& aliases, std::span<const Edge> r
     if (!grads[i])
       grads[i] = wiring::wrap(zeros_storage(like->sizes(), like->dtype()));
     else if (!create_graph && grads[i]->requires_grad())
-      grads[i] = without_history(grads[i]);
+      grads[i] = plain(grads[i]);
   }
   return grads;
 }

@@ -5,6 +5,7 @@
 #include "autograd/engine.h"
 #include "ops/wiring.h"
 #include "python/tree.h"
+#include "transforms/basis.h"
 
 namespace tp::python::func {
 
@@ -15,6 +16,23 @@ struct Derivative : modes::Guard {
 /// The same with recording on, whatever the mode outside.
 struct Recording : modes::Guard {
   Recording() : modes::Guard(modes::kDerivative, modes::kNoGrad | modes::kInference) {}
+};
+
+/// One vmap level for a C++ scope; `basis`: see batch::basis_levels.
+class LevelScope {
+ public:
+  LevelScope(std::int64_t size, batch::Randomness randomness, bool basis) : number_(batch::enter(size, randomness)) {
+    if (basis) batch::basis_levels |= batch::Levels(1) << (number_ - 1);
+  }
+  ~LevelScope() {
+    batch::basis_levels &= (batch::Levels(1) << (number_ - 1)) - 1;
+    batch::exit(number_);
+  }
+  LevelScope(const LevelScope&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
 };
 
 /// Which arguments are differentiated: an int or a tuple of them, as the user gave it.

@@ -1,5 +1,6 @@
 // func.vjp: the output, and a function that pulls cotangents back through the graph it kept. Also all rows of a Jacobian
 // as one batch of them. Knows no op but views.
+#include "ops/formula.h"
 #include "python/func_support.h"
 #include "python/module.h"
 
@@ -7,6 +8,14 @@
 
 namespace tp::python {
 namespace {
+
+/// Ones on the diagonal of a contiguous square of zeros.
+void fill_diagonal(Storage& square) {
+  const std::int64_t n = square.size(0);
+  const Scalar one(1.0);
+  for (std::int64_t i = 0; i < n; ++i)
+    write_element(square.raw() + i * (n + 1) * std::int64_t(item_size(square.dtype())), square.dtype(), one);
+}
 
 using namespace func;
 
@@ -157,11 +166,54 @@ int vjp_traverse(PyObject* o, visitproc visit, void* arg) {
   return 0;
 }
 
+// (vjp_fn, output) -> the Jacobian of a function of one tensor with one tensor for its output: every row of a basis pulled
+// back as one batch
+PyObject* jacobian(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 2 || Py_TYPE(args[0]) != &VjpType || !is_tensor(args[1]))
+      type_error("_func_jacobian: takes (vjp_fn, output)");
+    VjpObject::State& s = *reinterpret_cast<VjpObject*>(args[0])->state;
+    if (s.roots.size() != 1 || s.aliases.edges.size() != 1) Py_RETURN_NOTIMPLEMENTED;
+    const Storage& like = s.like[0];
+    const Shape of = logical_sizes(like.sizes(), s.levels[0]);
+    const Shape in = logical_sizes(s.aliases.tensors[0]->sizes(), s.aliases.levels[0]);
+    Dims whole = of;
+    for (std::int64_t d : in) whole.push_back(d);
+    const std::int64_t rows = product(of);
+    if (!rows || !s.roots[0].node) {
+      // Nothing to pull back; of every sample the same zeros.
+      return wrap(wiring::wrap(zeros_storage(whole, s.aliases.tensors[0]->dtype())));
+    }
+    // The identity over the elements of one sample, the same for all.
+    Storage eye = zeros_storage({rows, rows}, like.dtype());
+    fill_diagonal(eye);
+    const int batches = batch::count(s.levels[0]);
+    Dims sizes{rows};
+    for (int i = 0; i < batches; ++i) sizes.push_back(1);
+    for (std::int64_t d : of) sizes.push_back(d);
+    TensorRef seed = wiring::wrap(ops::reshape(eye, sizes));
+    if (batches) {
+      Dims full{rows};
+      for (std::int64_t d : like.sizes()) full.push_back(d);
+      seed = ops::expand(seed, full);
+    }
+    const bool follow = s.followed && modes::grad_enabled();
+    Derivative scope;
+    LevelScope level(rows, batch::Randomness::Error, false);
+    const TensorRef seeds[] = {batch::cover(seed, batch::Levels(1) << (level.number() - 1))};
+    std::vector<TensorRef> grads = pull_back(s.aliases, {s.roots.data(), 1}, seeds, true, follow);
+    TensorRef out = output_wrapped(std::move(grads[0]), s.aliases.levels[0]);
+    return wrap(ops::reshape(batch::remove_dim(out, level.number(), rows, 0), whole));
+  });
+}
+
 template <class F>
 PyCFunction fastcall(F f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
-PyMethodDef functions[] = {{"_func_vjp", fastcall(run_vjp), METH_FASTCALL, nullptr}, {}};
+PyMethodDef functions[] = {{"_func_vjp", fastcall(run_vjp), METH_FASTCALL, nullptr},
+                           {"_func_jacobian", fastcall(jacobian), METH_FASTCALL, nullptr},
+                           {}};
 
 }  // namespace
 

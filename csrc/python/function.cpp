@@ -4,6 +4,7 @@
 #include "python/function_defaults.h"
 #include "python/function_outputs.h"
 #include "python/module.h"
+#include "transforms/batched.h"
 
 #include <new>
 
@@ -61,6 +62,13 @@ Owned with_defaults(PyObject* forward, PyObject* const* args, Py_ssize_t n) {
   return t;
 }
 
+[[noreturn]] void refuse_combined(PyObject* cls) {
+  runtime_error(
+      "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must override "
+      "the setup_context staticmethod: ",
+      reinterpret_cast<PyTypeObject*>(cls)->tp_name, " does its forward and its saving in one forward(ctx, ...)");
+}
+
 PyObject* run(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
   Owned forward(PyObject_GetAttr(cls, TP_INTERNED("forward")));
   Owned setup(PyObject_GetAttr(cls, TP_INTERNED("setup_context")));
@@ -68,11 +76,7 @@ PyObject* run(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
   if (!forward || !setup || !context_class) host_error();
   const bool separate = setup.get() != function_defaults.setup_context;
   Owned inputs;
-  if (TP_UNLIKELY(modes::any(modes::kDerivative)) && !separate)
-    runtime_error(
-        "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must "
-        "override the setup_context staticmethod: ",
-        reinterpret_cast<PyTypeObject*>(cls)->tp_name, " does its forward and its saving in one forward(ctx, ...)");
+  if (TP_UNLIKELY(modes::any(modes::kDerivative)) && !separate) refuse_combined(cls);
   if (separate) {
     inputs = with_defaults(forward.get(), args, n);
     args = &PyTuple_GET_ITEM(inputs.get(), 0);
@@ -104,17 +108,23 @@ PyObject* run(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
   return finish_function(f, cls, node, args, std::size_t(n), versions, std::move(output), forward_mode);
 }
 
+/// Whether an argument is batched; in a combined-style Function that is refused, as every transform does.
+bool any_batched(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
+  bool any = false;
+  for (Py_ssize_t i = 0; i < n && !any; ++i) any = is_tensor(args[i]) && batch::levels_of(tensor_of(args[i]));
+  if (!any) return false;
+  Owned setup(PyObject_GetAttr(cls, TP_INTERNED("setup_context")));
+  if (!setup) host_error();
+  if (setup.get() == function_defaults.setup_context) refuse_combined(cls);
+  return true;
+}
+
 }  // namespace
 
 PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const bool keywords = kwnames && PyTuple_GET_SIZE(kwnames);
-    const bool transform = TP_UNLIKELY(modes::any(modes::kTransform)) && function_defaults.transform;
-    if (TP_UNLIKELY(modes::any(modes::kTransform)) && !transform)
-      for (Py_ssize_t i = 0; i < n; ++i)
-        if (is_tensor(args[i]) && tensor_of(args[i])->is_batched())
-          not_implemented(reinterpret_cast<PyTypeObject*>(cls)->tp_name,
-                          ".apply: a Function with batched operands needs tensorplay.func");
+    const bool transform = TP_UNLIKELY(modes::any(modes::kTransform)) && any_batched(cls, args, n);
     if (TP_LIKELY(!keywords && !transform)) return run(cls, args, n);
     // Keywords become positional by forward's signature, in Python.
     Owned positional(PyTuple_New(n));
@@ -132,7 +142,10 @@ PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyO
       if (!positional) host_error();
       if (!PyTuple_Check(positional.get())) type_error("apply: binding keyword arguments gave no tuple");
     }
-    if (transform) return PyObject_CallFunctionObjArgs(function_defaults.transform, cls, positional.get(), nullptr);
+    if (transform) {
+      Owned rule = import_attr("tensorplay.autograd._function_vmap", "apply");
+      return PyObject_CallFunctionObjArgs(rule.get(), cls, positional.get(), nullptr);
+    }
     return run(cls, &PyTuple_GET_ITEM(positional.get(), 0), PyTuple_GET_SIZE(positional.get()));
   });
 }
@@ -185,10 +198,6 @@ PyObject* set_defaults(PyObject*, PyObject* const* args, Py_ssize_t n) {
     Py_RETURN_NONE;
   });
 }
-PyObject* set_transform(PyObject*, PyObject* f) {
-  Py_XSETREF(function_defaults.transform, f == Py_None ? nullptr : Owned::share(f).release());
-  Py_RETURN_NONE;
-}
 
 PyMethodDef head_methods[] = {{"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply_function)),
                                METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
@@ -203,7 +212,6 @@ PyCFunction fastcall(F f) {
 PyMethodDef functions[] = {{"_function_begin", fastcall(begin_function), METH_FASTCALL, nullptr},
                            {"_function_finish", fastcall(end_function), METH_FASTCALL, nullptr},
                            {"_set_function_defaults", fastcall(set_defaults), METH_FASTCALL, nullptr},
-                           {"_set_function_transform", set_transform, METH_O, nullptr},
                            {}};
 
 }  // namespace

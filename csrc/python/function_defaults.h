@@ -10,7 +10,6 @@ struct FunctionDefaults {
   PyObject* vjp = nullptr;
   PyObject* bind = nullptr;       // (cls, args, kwargs) -> positional arguments of forward
   PyObject* outside = nullptr;    // (cls, value) -> value whose differentiation raises
-  PyObject* transform = nullptr;  // (cls, args) -> outputs, under a func transform
 };
 extern FunctionDefaults function_defaults;
 

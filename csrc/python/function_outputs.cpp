@@ -4,6 +4,7 @@
 #include "autograd/dual_level.h"
 #include "ops/wiring.h"
 #include "python/tensor_type.h"
+#include "transforms/basis.h"
 
 namespace tp::python {
 namespace {
@@ -144,6 +145,7 @@ class Finish {
       owned.push_back(Owned(wrap(std::move(tangent))));
       call.push_back(owned.back().get());
     }
+    const batch::BasisOff like_any_level;
     f_->in_jvp = true;
     Owned result(PyObject_Vectorcall(jvp.get(), call.data(), call.size(), nullptr));
     f_->in_jvp = false;

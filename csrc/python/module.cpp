@@ -48,6 +48,7 @@ void fill(PyObject* module) {
   init_func_grad(module);
   init_func_vjp(module);
   init_func_jvp(module);
+  init_func_vmap(module);
   init_tensor(module, registry);
   init_creation(module);
   init_arrays(module);

@@ -14,6 +14,7 @@ void init_trees(PyObject* module);
 void init_func_grad(PyObject* module);
 void init_func_vjp(PyObject* module);
 void init_func_jvp(PyObject* module);
+void init_func_vmap(PyObject* module);
 void init_creation(PyObject* module);
 void init_arrays(PyObject* module);
 void init_generator(PyObject* module);

@@ -2,6 +2,9 @@
 #pragma once
 #include "python/args.h"
 
+// Exported from _C: the bindings of op libraries built outside call it too.
+#pragma GCC visibility push(default)
+
 namespace tp::python {
 
 /// `module:function` of an entry and its signatures; none where the function checks its own (it takes tensors one by one).
@@ -27,3 +30,5 @@ PyObject* call_inplace_method(const char* op, FastFunction method, PyObject* con
 PyObject* written_out(const char* op, PyObject* result, PyObject* out);
 
 }  // namespace tp::python
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include "core/errors.h"
 #include "ops/formula.h"
+#include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {
@@ -22,12 +24,11 @@ constexpr int kMaxLevels = 31;
 thread_local std::vector<Level> open;
 std::uint64_t last_id = 0;  // guarded by the host's lock
 
-/// What stands behind every batched tensor's storage: whoever reads it without asking gets nans, not the wrong sample.
+/// What stands behind every batched tensor's storage: it has no elements of its own, and nobody may take it for a sample.
 const BlockRef& poison() {
   static const BlockRef block = [] {
     BlockRef b = make_block(64);
     std::fill_n(b->data, 64, char(-1));
-    b->read_only = true;
     return b;
   }();
   return block;
@@ -35,8 +36,13 @@ const BlockRef& poison() {
 
 Storage logical(const Storage& s, int skip) {
   Shape sizes;
-  for (int i = skip; i < s.dim(); ++i) sizes.push_back(s.size(i));
-  return Storage(poison(), s.dtype(), sizes, Strides(sizes.size(), 0), 0);
+  Strides strides;
+  for (int i = skip; i < s.dim(); ++i) {
+    sizes.push_back(s.size(i));
+    strides.push_back(s.stride(i));
+  }
+  // Strides and offset are those of the first sample: views of tangents and as_strided count by them.
+  return Storage(poison(), s.dtype(), std::move(sizes), std::move(strides), s.offset());
 }
 
 constexpr Levels bit_of(int level) { return Levels(1) << (level - 1); }
@@ -71,6 +77,8 @@ void exit(int level) {
   if (open.empty() && !batched_alive) modes::word &= ~std::uint32_t(modes::kTransform);
 }
 
+thread_local constinit Levels basis_levels = 0;
+
 int depth() { return int(modes::open_transforms); }
 const Level& level(int number) { return open[std::size_t(number) - 1]; }
 
@@ -102,10 +110,39 @@ void replace(const TensorRef& t, TensorRef physical) {
   t->set_batched(std::move(physical), m.levels, m.level_id);
 }
 
+namespace {
+
+/// `t`, whose tangents differ from sample to sample where it does not itself: the same with every dimension in place.
+TensorRef with_tangents_at(const TensorRef& t, Levels levels) {
+  const Levels own = levels_of(t);
+  const TensorRef& p = physical(t);
+  TensorRef whole = physical_at(wrap(wiring::primal(p, 1), own), levels);
+  dual::LevelList of;
+  dual::collect_levels(p, of);
+  for (std::uint32_t level : of)
+    dual::attach_tangent(whole, peel(cover(dual::tangent_of(p, level), own), levels), level);
+  return whole;
+}
+
+}  // namespace
+
+bool tangents_vary(const TensorRef& t, Levels levels) {
+  if (!levels || !t->has_tangent()) return false;
+  const TensorRef& p = physical(t);
+  dual::LevelList of;
+  dual::collect_levels(p, of);
+  for (std::uint32_t level : of) {
+    const TensorRef tangent = dual::tangent_of(p, level);
+    if ((levels_of(tangent) & levels) || tangents_vary(tangent, levels)) return true;
+  }
+  return false;
+}
+
 TensorRef physical_at(const TensorRef& t, Levels levels) {
   const Levels own = levels_of(t);
   const TensorRef& p = physical(t);
   if (own == levels) return p;
+  if (TP_UNLIKELY(tangents_vary(t, levels & ~own))) return with_tangents_at(t, levels);
   Shape ones, full;
   for (int l = 1, k = 0; levels >> (l - 1); ++l) {
     if (!(levels & bit_of(l))) continue;

@@ -19,6 +19,10 @@ namespace batch {
 
 bool warn_of_loops = true;
 
+namespace {
+thread_local std::string_view looping;  // for messages: a loop inside a loop is over the same op
+}
+
 void warn_loop(const OpSchema& op) {
   static std::unordered_set<std::string> told;  // guarded by the host's lock
   if (!warn_of_loops || !told.emplace(op.name).second) return;
@@ -37,6 +41,7 @@ Samples::Samples(const OpSchema& op, std::initializer_list<Item> operands, bool 
     for (const TensorRef& t : item.list) look(t);
   }
   warn_loop(op);
+  looping = op.name;
   level_ = std::bit_width(levels);
   size_ = batch::level(level_).size;
   const Levels bit = Levels(1) << (level_ - 1);
@@ -63,6 +68,10 @@ void Samples::go(std::int64_t i) {
 
 TensorRef Samples::stacked(std::span<const TensorRef> results) const {
   if (!results[0]) return TensorRef();
+  for (const TensorRef& r : results)
+    if (!(r->sizes() == results[0]->sizes()))
+      runtime_error(looping, ": vmap: the results of two samples have sizes ", results[0]->sizes(), " and ", r->sizes(),
+                    "; what depends on values (a mask, nonzero) can't be mapped: use tensorplay.where, or pad");
   const Levels bit = Levels(1) << (level_ - 1);
   if (size_) return cover(ops::stack(results, 0), bit);
   Shape one = results[0]->sizes();

@@ -31,7 +31,7 @@ class TP_API Samples {
  private:
   int level_ = 0;
   std::int64_t size_ = 0;
-  std::vector<TensorRef> all_;   // the level's dimension leads
+  std::vector<TensorRef> all_;  // the level's dimension leads
   std::vector<bool> mapped_;
   std::vector<TensorRef> now_;
 };

@@ -4,11 +4,13 @@
 #include "core/errors.h"
 #include "ops/formula.h"
 #include "ops/wiring.h"
+#include "transforms/basis.h"
 
 namespace tp {
 namespace ops {
 
 TensorRef cast(const TensorRef& input, Dtype dtype);
+TensorRef clone(const TensorRef& input);
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
 
 }  // namespace ops
@@ -19,6 +21,7 @@ namespace {
 /// `t` with a dimension for each of `levels` (1 where it has none) and its logical ones brought to `rank`.
 TensorRef aligned(const TensorRef& t, Levels levels, int rank) {
   const Levels own = levels_of(t);
+  if (TP_UNLIKELY(tangents_vary(t, levels & ~own))) return aligned(wrap(physical_at(t, levels), levels), levels, rank);
   if (!own) return t;  // broadcasting aligns at the right
   const TensorRef& p = physical(t);
   const int batch_dims = count(own);
@@ -103,6 +106,11 @@ InPlace::InPlace(const OpSchema& op, std::initializer_list<const TensorRef*> ope
   // Promotion may not touch the target: the value is cast into its dtype when it is written.
   at_[0] = target;
   if (target->dtype() != own) runtime_error(op.name, "_: the target can't change its dtype");
+}
+
+TensorRef copied(const TensorRef& t) { return ops::clone(t); }
+TensorRef kept(const TensorRef& target) {
+  return modes::grad_enabled() && target->requires_grad() ? copied(target) : target;
 }
 
 TensorRef assign(const OpSchema& op, const TensorRef& target, const TensorRef& result) {

@@ -49,10 +49,23 @@ class TP_API InPlace : public Broadcast {
  public:
   InPlace(const OpSchema& op, std::initializer_list<const TensorRef*> operands, std::uint32_t masks = 0);
 };
+inline bool requires_grad(const TensorRef& t) { return t && t->requires_grad(); }
+inline bool requires_grad(std::span<const TensorRef> list) {
+  for (const TensorRef& t : list)
+    if (requires_grad(t)) return true;
+  return false;
+}
+TP_API TensorRef copied(const TensorRef& t);
 /// The error of an in-place op whose target is the same for all samples while an operand is not.
 [[noreturn]] TP_API void refuse_inplace(const OpSchema& op);
 void check_target(const OpSchema& op, const TensorRef& target, std::span<const TensorRef* const> operands);
 
+/// The target of an in-place op as an operand of the functional form, which may save it: a copy where history is recorded.
+TP_API TensorRef kept(const TensorRef& target);
+template <class... T>
+TensorRef kept(const TensorRef& target, const T&... others) {
+  return modes::grad_enabled() && (... || requires_grad(others)) ? copied(target) : kept(target);
+}
 /// The result of a functional form written into the target of an in-place op.
 TP_API TensorRef assign(const OpSchema& op, const TensorRef& target, const TensorRef& result);
 /// The same for an in-place op that changes sizes and strides alone: the target shows the result from then on.

@@ -18,6 +18,8 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
 TensorRef arange(const Scalar& end, std::optional<Dtype> dtype);
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
                      std::optional<std::int64_t> storage_offset);
+TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
+                             std::optional<std::int64_t> storage_offset);
 TensorRef bernoulli(const TensorRef& input, Generator* generator);
 TensorRef cast(const TensorRef& input, Dtype dtype);
 TensorRef clone(const TensorRef& input);
@@ -47,6 +49,7 @@ TensorRef ge(const TensorRef& input, const TensorRef& other);
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices);
 TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
                     bool accumulate);
+TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim);

@@ -33,6 +33,8 @@ TensorRef product(const OpSchema& op, const TensorRef& a, const TensorRef& b) {
   if (a->dim() == 0 || b->dim() == 0)
     runtime_error(op.name, ": both arguments need to be at least 1-d, but they are ", a->dim(), "-d and ", b->dim(),
                   "-d");
+  if (a->dim() == 1 && b->dim() == 1 && a->sizes() == b->sizes() && a->dtype() == b->dtype())
+    return ops::sum(ops::mul(a, b), Dims{0}, false, std::nullopt);
   // One product over all samples where the other operand is one matrix or vector.
   if (!b->is_batched() && b->dim() <= 2) return wrap(ops::matmul(physical(a), b), levels_of(a));
   if (!a->is_batched() && b->dim() == 1 && a->dim() <= 2)
@@ -83,6 +85,20 @@ TensorRef strided(const TensorRef& input, const Dims& size, const Dims& stride, 
   for (std::int64_t n : size) sizes.push_back(n);
   for (std::int64_t n : stride) strides.push_back(n);
   return wrap(ops::as_strided(p, sizes, strides, offset.value_or(p->storage().offset())), levels);
+}
+
+TensorRef strided_put(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
+                      std::optional<std::int64_t> offset) {
+  const Levels levels = levels_of(input) | levels_of(src);
+  // What all samples share is repeated, since each of them is written to.
+  const TensorRef into = levels_of(input) == levels ? physical(input) : ops::clone(physical_at(input, levels));
+  Dims sizes = sizes_of(levels), strides;
+  for (int i = 0; i < sizes.size(); ++i) strides.push_back(into->storage().stride(i));
+  for (std::int64_t n : size) sizes.push_back(n);
+  for (std::int64_t n : stride) strides.push_back(n);
+  return wrap(ops::as_strided_scatter(into, physical_at(src, levels), sizes, strides,
+                                      offset.value_or(into->storage().offset())),
+              levels);
 }
 
 // ---- indexing --------------------------------------------------------------------------------------------------------
@@ -263,10 +279,18 @@ TensorRef searched(const TensorRef& sorted, const TensorRef& input, bool right) 
   return wrap(out->sizes() == sizes ? out : ops::reshape(out, sizes), levels);
 }
 
+TensorRef selected(const OpSchema& op, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+  if (index->is_batched()) return taken(input, at_dim(op, input, dim, index));
+  const Leading in(op, {input});
+  return in.wrap(ops::index_select(in[0], in.dim(dim), index));
+}
+
 // ---- copies, medians -------------------------------------------------------------------------------------------------
 TensorRef filled(const TensorRef& input, const TensorRef& src) {
   return ops::clone(ops::expand(src->dtype() == input->dtype() ? src : ops::cast(src, input->dtype()), input->sizes()));
 }
+
+TensorRef repeated(const TensorRef& t, Levels levels) { return wrap(ops::clone(physical_at(t, levels)), levels); }
 
 TensorRef median_of(const TensorRef& input) {
   return ops::median_dim(ops::reshape(input, Shape{product(input->sizes())}), 0, false)[0];

@@ -62,7 +62,8 @@ TensorRef solve(const OpSchema& op, const Call& call, const Loop& loop, const Te
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 TP_API TensorRef transposed(const OpSchema& op, const TensorRef& input);
-TP_API TensorRef strided(const TensorRef& input, const Dims& size, const Dims& stride, std::optional<std::int64_t> offset);
+TP_API TensorRef strided(const TensorRef& input, const Dims& size, const Dims& stride,
+                         std::optional<std::int64_t> offset);
 
 // batch: t
 template <class Call, class Loop>
@@ -77,6 +78,15 @@ TensorRef as_strided(const OpSchema&, const Call&, const Loop&, const TensorRef&
   return strided(input, size, stride, offset);
 }
 
+TP_API TensorRef strided_put(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
+                             std::optional<std::int64_t> offset);
+// batch: as_strided_scatter
+template <class Call, class Loop>
+TensorRef as_strided_scatter(const OpSchema&, const Call&, const Loop&, const TensorRef& input, const TensorRef& src,
+                             const Dims& size, const Dims& stride, std::optional<std::int64_t> offset) {
+  return strided_put(input, src, size, stride, offset);
+}
+
 // ---- indexing --------------------------------------------------------------------------------------------------------
 /// Whether the indices are integers: masks of several dimensions are left to the loop.
 TP_API bool plain_indices(std::span<const TensorRef> indices);
@@ -84,7 +94,9 @@ TP_API TensorRef taken(const TensorRef& input, std::span<const TensorRef> indice
 TP_API TensorRef put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
                      bool accumulate);
 /// `index` as the index of dimension `dim` alone.
-TP_API std::vector<TensorRef> at_dim(const OpSchema& op, const TensorRef& input, std::int64_t dim, const TensorRef& index);
+TP_API std::vector<TensorRef> at_dim(const OpSchema& op, const TensorRef& input, std::int64_t dim,
+                                     const TensorRef& index);
+TP_API TensorRef selected(const OpSchema& op, const TensorRef& input, std::int64_t dim, const TensorRef& index);
 TP_API TensorRef scaled(const TensorRef& t, const Scalar& alpha);
 TP_API TensorRef rows_put(const TensorRef& grad, const TensorRef& input, std::int64_t rows,
                           std::optional<std::int64_t> padding);
@@ -108,7 +120,7 @@ template <class Call, class Loop>
 TensorRef index_select(const OpSchema& op, const Call&, const Loop& loop, const TensorRef& input, std::int64_t dim,
                        const TensorRef& index) {
   if (input->dim() == 0 || index->dim() != 1) return loop();
-  return taken(input, at_dim(op, input, dim, index));
+  return selected(op, input, dim, index);
 }
 // batch: index_add
 template <class Call, class Loop>
@@ -158,6 +170,19 @@ TensorRef searchsorted(const OpSchema&, const Call& call, const Loop& loop, cons
   return sorted->dim() == 0 || input->dim() == 0 ? loop() : searched(sorted, input, right);
 }
 // ---- copies, medians -------------------------------------------------------------------------------------------------
+/// A tensor that is the same for all samples, with memory for each of them.
+TP_API TensorRef repeated(const TensorRef& t, Levels levels);
+/// zeros_like and kin: in-place ops may write other values for each sample.
+// batch: like
+template <class Call, class Loop, class... Rest>
+TensorRef like(const OpSchema&, const Call& call, const Loop&, const TensorRef& input, const Rest&...) {
+  return wrap(call(physical(input)), levels_of(input));
+}
+// batch: like_sized
+template <class Call, class Loop, class... Rest>
+TensorRef like_sized(const OpSchema&, const Call& call, const Loop&, const TensorRef& input, const Rest&...) {
+  return repeated(call(physical(input)), levels_of(input));
+}
 /// `src` at the sizes and in the dtype of `input`, as memory of its own.
 TP_API TensorRef filled(const TensorRef& input, const TensorRef& src);
 TP_API TensorRef median_of(const TensorRef& input);
@@ -281,8 +306,8 @@ std::array<TensorRef, 2> nll_loss(const OpSchema& op, const Call&, const Loop& l
 // batch: attention
 template <class Call, class Loop>
 std::array<TensorRef, 3> attention(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& query,
-                                   const TensorRef& key, const TensorRef& value, const TensorRef& mask,
-                                   double dropout, bool, std::optional<double>, Generator*) {
+                                   const TensorRef& key, const TensorRef& value, const TensorRef& mask, double dropout,
+                                   bool, std::optional<double>, Generator*) {
   if (dropout > 0) return loop();
   const Broadcast in({&query, &key, &value, &mask});
   std::array<TensorRef, 3> r = call(in[0], in[1], in[2], in[3]);

@@ -25,7 +25,7 @@ OPS = [
         name="as_strided_scatter",
         methods=("as_strided_scatter",),
         cases=({"input": {"shape": (12,)}, "src": {"shape": (2, 3)}, "size": (2, 3), "stride": (4, 1), "storage_offset": 1},),
-        skip={"batching": "offsets count in the memory of all samples"},
+        skip={"batching": "the offset counts in the memory of all samples that a sample of the loop is a view of"},
         forms=[
             Form(args=(("input", "Tensor"), ("src", "Tensor"), ("size", "int[]"), ("stride", "int[]"), ("storage_offset", "int?", None)), results=("out",), diff=("input", "src"), tests="tests/ops/test_view.py"),
         ],

@@ -215,6 +215,7 @@ OPS = [
     Op(
         name="det",
         dtypes=("f32", "f64", "c64", "c128"),
+        methods=("det",),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("A",), like="numpy.linalg.det", kind="name"),
@@ -253,6 +254,7 @@ OPS = [
         name="inv",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        methods=("inverse",),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("out",), like="numpy.linalg.inv", kind="name"),
@@ -378,6 +380,15 @@ OPS = [
         forms=[
             Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
             Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_qr",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
         ],
     ),
 ]

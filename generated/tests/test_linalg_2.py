@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="linalg_qr",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
-        ],
-    ),
-    Op(
         name="linalg_solve",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -258,6 +249,15 @@ OPS = [
         ],
     ),
     Op(
+        name="qr",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("qr",),
+        cases=({"input": {"shape": (4, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("some", "bool", True)), results=("Q", "R"), diff=("input",), diff_results=("Q", "R"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="refused",
         home="internal",
         forms=[
@@ -267,6 +267,7 @@ OPS = [
     Op(
         name="slogdet",
         dtypes=("f32", "f64", "c64", "c128"),
+        methods=("slogdet",),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("A", "Tensor"),), results=("sign", "logabsdet"), diff=("A",), diff_results=("sign", "logabsdet"), saved=("A", "sign"), like="numpy.linalg.slogdet", kind="name"),
@@ -279,6 +280,16 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3,)}}),
         forms=[
             Form(args=(("A", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("result", "info"), diff=("A", "B"), diff_results=("result", "info"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="svd",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("svd",),
+        cases=({"input": {"shape": (3, 2)}},),
+        skip={"values": "the sign of a singular vector is free", "layouts": "the sign of a singular vector is free", "complex": "the phase of a singular vector is free"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("some", "bool", True), ("compute_uv", "bool", True)), results=("U", "S", "V"), diff=("input",), diff_results=("U", "S", "V"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(

@@ -462,3 +462,115 @@ def test_losses_of_classes(reduction: str, weighted: bool) -> None:
     same(tp.autograd.grad(got.sin().sum(), x)[0], tp.autograd.grad(want.sin().sum(), x)[0])
     one = vmap(lambda a, b: F.cross_entropy(a, b, w))(x[:, 0], t[:, 0])
     same(one, tp.stack([F.cross_entropy(x[i, 0], t[i, 0], w) for i in range(3)]))
+
+
+# ---- views, copies, what depends on values ----------------------------------------------------------------------
+
+
+def test_batched_cotangents_pass_a_view_changed_in_place() -> None:
+    x = rows(4).requires_grad_()
+    y = x * 1
+    y[1:3].mul_(2)
+    jac = vmap(lambda g: tp.autograd.grad(y, x, g, retain_graph=True)[0])(tp.eye(4, dtype=tp.float64))
+    same(jac, tp.diag(tp.tensor([1.0, 2.0, 2.0, 1.0], dtype=tp.float64)))
+
+
+def test_batched_tangents_follow_a_view_changed_in_place() -> None:
+    x = rows(3, 4)
+
+    def f(a: Any) -> Any:
+        c = a * 1
+        c[0] = a[1] * 2
+        return c
+
+    jacobian = tp.autograd.functional.jacobian
+    want = jacobian(f, x)
+    same(jacobian(f, x, vectorize=True), want)
+    same(jacobian(f, x, vectorize=True, strategy="forward-mode"), want)
+
+
+def test_parts_of_complex_samples() -> None:
+    z = tp.randn(3, 4, dtype=tp.complex128).requires_grad_()
+    for part in (lambda b: b.real, lambda b: b.imag):
+        got = vmap(part)(z)
+        same(got, part(z))
+        same(tp.autograd.grad(got.sum(), z)[0], tp.autograd.grad(part(z).sum(), z)[0])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda b: tp.zeros_like(b),
+        lambda b: tp.empty_like(b).zero_(),
+        lambda b: tp.full_like(b, 2.0).mul_(0),
+        lambda b: b.new_zeros(4),
+        lambda b: b.clone().fill_(0),
+    ],
+)
+def test_what_is_made_like_a_sample_may_be_written(made: Any) -> None:
+    x = rows(3, 4)
+    same(vmap(lambda b: made(b).add_(b))(x), x)
+
+
+def test_in_place_on_one_sample_alone() -> None:
+    x, y = rows(3, 4).requires_grad_(), rows(3, 4)
+    got = vmap(lambda b, c: (b * 1).cumsum_(0).clamp_(min=0.1).mul_(c))(x, y)
+    want = (x.cumsum(1)).clamp(min=0.1) * y
+    same(got, want)
+    same(tp.autograd.grad(got.sum(), x)[0], tp.autograd.grad(want.sum(), x)[0])
+    with pytest.raises(RuntimeError, match="mul_: vmap: inplace"):
+        vmap(lambda b: tp.ones(4, dtype=tp.float64).mul_(b))(y)
+
+
+@pytest.mark.parametrize("pick", [lambda b: tp.masked_select(b, b > 0), lambda b: tp.nonzero(b > 0)])
+def test_results_whose_size_depends_on_values(pick: Any) -> None:
+    x = tp.tensor([[1.0, -1.0, 2.0], [1.0, 3.0, 2.0]])
+    _C._vmap_warn_of_loops(False)
+    try:
+        with pytest.raises(RuntimeError, match=r"vmap: the results of two samples have sizes .*tensorplay\.where"):
+            vmap(pick)(x)
+    finally:
+        _C._vmap_warn_of_loops(True)
+
+
+def test_the_loop_is_told_once_an_op() -> None:
+    x = rows(3, 5)
+    with pytest.warns(UserWarning, match="nanmedian: has no batching rule"):
+        got = vmap(tp.nanmedian)(x)
+    same(got, x.median(1).values)
+    vmap(tp.nanmedian)(x)  # a second warning would be an error here
+
+
+def test_out_takes_a_tensor_of_the_same_levels() -> None:
+    x = rows(3, 4)
+    same(vmap(lambda b: tp.add(b, 1, out=tp.zeros_like(b)))(x), x + 1)
+    with pytest.raises(RuntimeError, match="add_: vmap: inplace"):
+        vmap(lambda b: tp.add(b, 1, out=tp.zeros(4, dtype=tp.float64)))(x)
+
+
+def test_batched_cotangents_reach_a_function_of_ones_own() -> None:
+    class Square(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * ctx.saved_tensors[0]
+
+    x = rows(4).requires_grad_()
+    y = Square.apply(x)
+    jac = vmap(lambda g: tp.autograd.grad(y, x, g, retain_graph=True)[0])(tp.eye(4, dtype=tp.float64))
+    same(jac, tp.diag(2 * x.detach()))
+
+
+def test_backward_inside_adds_up_the_samples() -> None:
+    p, x = rows(4).requires_grad_(), rows(3, 4)
+
+    def f(b: Any) -> Any:
+        (b * p).sum().backward()
+        return b
+
+    vmap(f)(x)
+    same(p.grad, x.sum(0))

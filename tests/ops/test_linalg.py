@@ -55,3 +55,20 @@ def test_linear_with_and_without_bias():
 def test_addmm_with_beta_zero_ignores_nan():
     out = tp.addmm(tp.full((2, 2), float("nan")), tp.ones(2, 3), tp.ones(3, 2), beta=0)
     assert out.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "m, n, k", [(130, 128, 200), (257, 250, 300), (9, 300, 1000), (20001, 80, 70), (20000, 64, 64)]
+)
+def test_products_above_the_small_sizes(dtype: str, m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (k, n), (n,)))
+    want = a.astype("float64") @ b.astype("float64")
+    bound = (1e-6 if dtype == "float32" else 1e-14) * k
+    rows, columns = tp.tensor(a), tp.tensor(b)
+    turned, crossed = tp.tensor(a.T.copy()).t(), tp.tensor(b.T.copy()).t()
+    for left in (rows, turned):
+        for right in (columns, crossed):
+            assert np.abs((left @ right).numpy() - want).max() < bound
+    assert np.abs(tp.nn.functional.linear(rows, crossed.t(), tp.tensor(c)).numpy() - want - c).max() < bound

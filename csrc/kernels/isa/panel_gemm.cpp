@@ -33,6 +33,7 @@ struct Wide<float> {
   TP_FORCE V load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
   TP_FORCE void store(float* p, V v) { _mm512_storeu_ps(p, v); }
   TP_FORCE void store(float* p, V v, Mask m) { _mm512_mask_storeu_ps(p, m, v); }
+  TP_FORCE void store_past(float* p, V v) { _mm512_stream_ps(p, v); }
   TP_FORCE V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   TP_FORCE V mul(V a, V b) { return _mm512_mul_ps(a, b); }
 };
@@ -47,6 +48,7 @@ struct Wide<double> {
   TP_FORCE V load(const double* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
   TP_FORCE void store(double* p, V v) { _mm512_storeu_pd(p, v); }
   TP_FORCE void store(double* p, V v, Mask m) { _mm512_mask_storeu_pd(p, m, v); }
+  TP_FORCE void store_past(double* p, V v) { _mm512_stream_pd(p, v); }
   TP_FORCE V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
   TP_FORCE V mul(V a, V b) { return _mm512_mul_pd(a, b); }
 };
@@ -57,6 +59,7 @@ struct Write {
   T alpha, beta;
   const T* bias;
   int64_t ldc;
+  bool past;  // whole aligned vectors, past the caches
 };
 
 // rows <= R rows of C by NV vectors, the last of them under `last`. A: element (r, p) at a[r * rs + p * cs], R rows can be
@@ -68,8 +71,9 @@ void tile(int64_t k, const T* a, int64_t rs, int64_t cs, const T* b, int64_t ldb
   using W = Wide<T>;
   using V = typename W::V;
   constexpr int L = W::lanes;
-  for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < NV; ++v) __builtin_prefetch(c + r * w.ldc + v * L, 1);
+  if (!w.past)
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < NV; ++v) __builtin_prefetch(c + r * w.ldc + v * L, 1);
   V acc[R][NV];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
@@ -98,7 +102,10 @@ void tile(int64_t k, const T* a, int64_t rs, int64_t cs, const T* b, int64_t ldb
       const typename W::Mask m = v == NV - 1 ? last : typename W::Mask(-1);
       V x = w.bias ? W::fma(alpha, acc[r][v], W::load(w.bias + v * L, m)) : W::mul(alpha, acc[r][v]);
       if (w.beta != T(0)) x = W::fma(beta, W::load(to + v * L, m), x);
-      W::store(to + v * L, x, m);
+      if (w.past)
+        W::store_past(to + v * L, x);
+      else
+        W::store(to + v * L, x, m);
     }
   }
 }
@@ -148,12 +155,14 @@ void product(const PanelGemmArgs<T>& g) {
   static constexpr TileFn<T> full[] = {tile<T, 8, 1>, tile<T, 8, 2>, tile<T, 8, 3>};
   static constexpr TileFn<T> half[] = {tile<T, 4, 1>, tile<T, 4, 2>, tile<T, 4, 3>};
   const bool in_place = g.a_cs == 1;
+  const bool past = g.past && g.beta == T(0) && g.k <= kPanelK && g.n % L == 0 && g.ldc % L == 0 &&
+      (reinterpret_cast<uintptr_t>(g.c) & 63) == 0;
   T *packed_b = g.room, *packed_a = nullptr;
   for (int64_t j0 = 0; j0 < g.n; j0 += kColumns) {
     const int64_t nc = g.n - j0 < kColumns ? g.n - j0 : kColumns;
     for (int64_t p0 = 0; p0 < g.k; p0 += kPanelK) {
       const int64_t kc = g.k - p0 < kPanelK ? g.k - p0 : kPanelK;
-      Write<T> w{g.alpha, p0 == 0 ? g.beta : T(1), nullptr, g.ldc};
+      Write<T> w{g.alpha, p0 == 0 ? g.beta : T(1), nullptr, g.ldc, past};
       packed_a = packed_b + kc * ((nc + L - 1) / L * L);
       bool ready = false;  // B is packed while the first rows pass, panel by panel
       for (int64_t i0 = 0; i0 < g.m; i0 += kPanelM) {
@@ -192,6 +201,7 @@ void product(const PanelGemmArgs<T>& g) {
       }
     }
   }
+  if (past) _mm_sfence();
 }
 
 }  // namespace

@@ -547,6 +547,9 @@ PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 PyObject* det_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return det_call(nullptr, args, nargs, kwnames);
 }
+PyObject* det_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return det_call(self, args, nargs, kwnames);
+}
 
 // dot
 constexpr Param kDotSpecParams[] = {
@@ -619,6 +622,9 @@ PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return inv_call(nullptr, args, nargs, kwnames);
+}
+PyObject* inv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_call(self, args, nargs, kwnames);
 }
 
 // inv_ex
@@ -901,6 +907,27 @@ PyObject* linalg_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nar
 }
 PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return linalg_norm_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_qr
+constexpr Param kLinalgQrSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"mode", Kind::Str, true},
+};
+const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
+constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
+const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
+
+PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_qr", [&]() -> PyObject* {
+    const Spec& spec = kLinalgQrSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
+  });
+}
+PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_qr_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -1324,6 +1351,21 @@ PyMethodDef functions_internal[] = {
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
+    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {},
 };
 
@@ -1513,6 +1555,21 @@ PyMethodDef functions_linalg[] = {
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
+    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {},
 };
 
@@ -1704,6 +1761,18 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  other: Tensor\n"
      "  dim: int or None, default None"},
+    {"det", fast(det_method), METH_FASTCALL | METH_KEYWORDS,
+     "det($self)\n"
+     "--\n"
+     "\n"
+     "Determinant of square matrices; its gradient is the matrix of cofactors, of singular\n"
+     "matrices too.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))"},
     {"dot", fast(dot_method), METH_FASTCALL | METH_KEYWORDS,
      "dot($self, tensor)\n"
      "--\n"
@@ -1726,6 +1795,19 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"inverse", fast(inv_method), METH_FASTCALL | METH_KEYWORDS,
+     "inverse($self)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2.3"},
     {"kron", fast(kron_method), METH_FASTCALL | METH_KEYWORDS,
      "kron($self, other)\n"
      "--\n"

@@ -6,27 +6,6 @@
 namespace tp::python {
 namespace {
 
-// linalg_qr
-constexpr Param kLinalgQrSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"mode", Kind::Str, true},
-};
-const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
-constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
-const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
-
-PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_qr", [&]() -> PyObject* {
-    const Spec& spec = kLinalgQrSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
-  });
-}
-PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_qr_call(nullptr, args, nargs, kwnames);
-}
-
 // linalg_solve
 constexpr Param kLinalgSolveSpecParams[] = {
     {"A", Kind::Tensor},
@@ -599,6 +578,30 @@ PyObject* pinverse_method(PyObject* self, PyObject* const* args, Py_ssize_t narg
   return pinverse_call(self, args, nargs, kwnames);
 }
 
+// qr
+constexpr Param kQrSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"some", Kind::Bool, true},
+};
+const Spec kQrSpec{"qr", "qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)", kQrSpecParams};
+constexpr const char* kQrResultFields[] = {"Q", "R"};
+const ResultType kQrResult{"qr", kQrResultFields};
+
+PyObject* qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("qr", [&]() -> PyObject* {
+    const Spec& spec = kQrSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kQrResult, ops::qr(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
+  });
+}
+PyObject* qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return qr_call(nullptr, args, nargs, kwnames);
+}
+PyObject* qr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return qr_call(self, args, nargs, kwnames);
+}
+
 // refused
 constexpr Param kRefusedSpecParams[] = {
     {"A", Kind::Tensor},
@@ -637,6 +640,9 @@ PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return slogdet_call(nullptr, args, nargs, kwnames);
 }
+PyObject* slogdet_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slogdet_call(self, args, nargs, kwnames);
+}
 
 // solve_ex
 constexpr Param kSolveExSpecParams[] = {
@@ -659,6 +665,31 @@ PyObject* solve_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* solve_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return solve_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// svd
+constexpr Param kSvdSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"some", Kind::Bool, true},
+    {"compute_uv", Kind::Bool, true},
+};
+const Spec kSvdSpec{"svd", "svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", kSvdSpecParams};
+constexpr const char* kSvdResultFields[] = {"U", "S", "V"};
+const ResultType kSvdResult{"svd", kSvdResultFields};
+
+PyObject* svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("svd", [&]() -> PyObject* {
+    const Spec& spec = kSvdSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kSvdResult, ops::svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, true))), spec, a);
+  });
+}
+PyObject* svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return svd_call(nullptr, args, nargs, kwnames);
+}
+PyObject* svd_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return svd_call(self, args, nargs, kwnames);
 }
 
 // tensordot
@@ -955,6 +986,15 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  rcond: float, default 1e-15"},
+    {"qr", fast(qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "qr(input, some=True)\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns and triangular factor under the older name of linalg.qr.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  some: bool, default True"},
     {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
      "slogdet(A)\n"
      "--\n"
@@ -966,6 +1006,17 @@ PyMethodDef functions_top[] = {
      "\n"
      "Derivative:\n"
      "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
+    {"svd", fast(svd_function), METH_FASTCALL | METH_KEYWORDS,
+     "svd(input, some=True, compute_uv=True)\n"
+     "--\n"
+     "\n"
+     "Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd gives\n"
+     "V^H itself.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  some: bool, default True\n"
+     "  compute_uv: bool, default True"},
     {"tensordot", fast(tensordot_function), METH_FASTCALL | METH_KEYWORDS,
      "tensordot(a, b, dims=2)\n"
      "--\n"
@@ -1021,21 +1072,6 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
-    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
     {"linalg_solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_solve(A, B, *, left=True)\n"
      "--\n"
@@ -1278,21 +1314,6 @@ PyMethodDef functions_linalg[] = {
      "  rtol: float or None, default None\n"
      "  hermitian: bool, default False\n"
      "  rcond: float"},
-    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
     {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
      "slogdet(A)\n"
      "--\n"
@@ -1543,6 +1564,37 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  rcond: float, default 1e-15"},
+    {"qr", fast(qr_method), METH_FASTCALL | METH_KEYWORDS,
+     "qr($self, some=True)\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns and triangular factor under the older name of linalg.qr.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  some: bool, default True"},
+    {"slogdet", fast(slogdet_method), METH_FASTCALL | METH_KEYWORDS,
+     "slogdet($self)\n"
+     "--\n"
+     "\n"
+     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
+    {"svd", fast(svd_method), METH_FASTCALL | METH_KEYWORDS,
+     "svd($self, some=True, compute_uv=True)\n"
+     "--\n"
+     "\n"
+     "Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd gives\n"
+     "V^H itself.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  some: bool, default True\n"
+     "  compute_uv: bool, default True"},
     {"trace", fast(trace_method), METH_FASTCALL | METH_KEYWORDS,
      "trace($self)\n"
      "--\n"

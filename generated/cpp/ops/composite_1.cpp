@@ -414,7 +414,7 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
 }
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
-    return batch::assign(kClampSchema, input, clamp(input, min, max));
+    return batch::assign(kClampSchema, input, clamp(batch::kept(input, min, max), min, max));
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
   TensorRef dual;

@@ -158,9 +158,13 @@ V as_strided_scatter_vjp_src(const V& g, const Dims& size, const Dims& stride,
 
 TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
     const Dims& stride, std::optional<std::int64_t> storage_offset) {
-  return batch::loop({AsStridedScatterBackward::schema_v1, {input, src}},
+  const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::as_strided_scatter(input, src,
+      size, stride, storage_offset); };
+  const auto loop = [&] { return batch::loop({AsStridedScatterBackward::schema_v1, {input, src}},
       [&](const batch::Samples& samples) { return ops::as_strided_scatter(samples[0], samples[1], size, stride,
-      storage_offset); });
+      storage_offset); }); };
+  return batch::rules::as_strided_scatter(AsStridedScatterBackward::schema_v1, call, loop, input, src, size, stride,
+      storage_offset);
 }
 
 void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
@@ -716,7 +720,8 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
-    return batch::assign(IndexAddBackward::schema_v1, input, index_add(input, dim, index, source, alpha));
+    return batch::assign(IndexAddBackward::schema_v1, input, index_add(batch::kept(input, index, source), dim, index,
+        source, alpha));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
   TensorRef dual;
@@ -821,7 +826,8 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
 }
 TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
-    return batch::assign(IndexCopyBackward::schema_v1, input, index_copy(input, dim, index, source));
+    return batch::assign(IndexCopyBackward::schema_v1, input, index_copy(batch::kept(input, index, source), dim, index,
+        source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
   TensorRef dual;
@@ -926,7 +932,8 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
 }
 TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
-    return batch::assign(IndexFillBackward::schema_v1, input, index_fill(input, dim, index, value));
+    return batch::assign(IndexFillBackward::schema_v1, input, index_fill(batch::kept(input, index, value), dim, index,
+        value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1040,7 +1047,8 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
-    return batch::assign(IndexPutBackward::schema_v1, input, index_put(input, indices, values, accumulate));
+    return batch::assign(IndexPutBackward::schema_v1, input, index_put(batch::kept(input, indices, values), indices,
+        values, accumulate));
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1184,7 +1192,7 @@ TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const Te
 }
 TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
-    return batch::assign(kMaskedScatterSchema, input, masked_scatter(input, mask, source));
+    return batch::assign(kMaskedScatterSchema, input, masked_scatter(batch::kept(input, mask, source), mask, source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kMaskedScatterSchema, input, record);
   TensorRef dual;
@@ -1379,7 +1387,7 @@ TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& s
 }
 TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
-    return batch::assign(kPutSchema, input, put(input, index, source, accumulate));
+    return batch::assign(kPutSchema, input, put(batch::kept(input, index, source), index, source, accumulate));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kPutSchema, input, record);
   TensorRef dual;
@@ -1446,7 +1454,7 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
-    return batch::assign(ScatterBackward::schema_v1, input, scatter(input, dim, index, value));
+    return batch::assign(ScatterBackward::schema_v1, input, scatter(batch::kept(input, index), dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1547,7 +1555,7 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
-    return batch::assign(ScatterBackward1::schema_v1, input, scatter(input, dim, index, src));
+    return batch::assign(ScatterBackward1::schema_v1, input, scatter(batch::kept(input, index, src), dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef dual;
@@ -1651,7 +1659,8 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
-    return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(input, dim, index, src));
+    return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(batch::kept(input, index, src), dim, index,
+        src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef dual;

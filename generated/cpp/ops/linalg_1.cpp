@@ -68,6 +68,8 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
+TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
 Storage refused(const Storage& A, std::string_view message);
@@ -183,7 +185,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
-    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(input, batch1, batch2, beta, alpha));
+    return batch::assign(AddbmmBackward::schema_v1, input, addbmm(batch::kept(input, batch1, batch2), batch1, batch2,
+        beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -312,7 +315,8 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
-    return batch::assign(AddmmBackward::schema_v1, input, addmm(input, mat1, mat2, beta, alpha));
+    return batch::assign(AddmmBackward::schema_v1, input, addmm(batch::kept(input, mat1, mat2), mat1, mat2, beta,
+        alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -438,7 +442,7 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
-    return batch::assign(AddmvBackward::schema_v1, input, addmv(input, mat, vec, beta, alpha));
+    return batch::assign(AddmvBackward::schema_v1, input, addmv(batch::kept(input, mat, vec), mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
@@ -561,7 +565,7 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
-    return batch::assign(AddrBackward::schema_v1, input, addr(input, vec1, vec2, beta, alpha));
+    return batch::assign(AddrBackward::schema_v1, input, addr(batch::kept(input, vec1, vec2), vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
@@ -696,7 +700,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
-    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(input, batch1, batch2, beta, alpha));
+    return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(batch::kept(input, batch1, batch2), batch1, batch2,
+        beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
@@ -1983,6 +1988,88 @@ Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<
 TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
+//   saves: A, Q, R, mode
+
+namespace {
+
+template <class V>
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
+  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
+      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
+      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
+}
+
+std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
+void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {Q, R};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_Q = us[0];
+    const TensorRef& g_R = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
+        wiring::primal(R), mode), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
+}
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+    return linalg_qr_batched(A, mode);
+  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
+  TensorRef Q = wiring::wrap(std::move(results[0]));
+  TensorRef R = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgQrBackward>();
+    LinalgQrBackward& back = *node;
+    back.set_output(Q->storage());
+    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
+    back.set_input(0, A);
+    back.mode_ = mode;
+    back.save(0, A);
+    wiring::attach(Q, NodeRef::share(&back), 0);
+    wiring::attach(R, NodeRef::share(&back), 1);
+    back.save(1, Q);
+    back.save(2, R);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
+  return {Q, R};
+}
+GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+        input_shape(0), input_dtype(0));
+  return grads;
 }
 
 }  // namespace ops

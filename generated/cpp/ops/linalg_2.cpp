@@ -43,6 +43,8 @@ Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
 Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
 TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint);
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 Storage linalg_solve_backward(const Storage& grad, const Storage& A, const Storage& out, bool left);
 TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool left);
 Storage log(const Storage& input);
@@ -72,8 +74,6 @@ Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
-TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
 TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 Storage reshape(const Storage& input, const Dims& shape);
@@ -103,88 +103,8 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
-//   saves: A, Q, R, mode
-
-namespace {
-
-template <class V>
-V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
-  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
-      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
-      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
-}
-
-std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
-  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_qr(in[0], mode));
-}
-
-void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {Q, R};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_Q = us[0];
-    const TensorRef& g_R = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
-        wiring::primal(R), mode), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
-  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
-}
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_qr_batched(A, mode);
-  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
-  TensorRef Q = wiring::wrap(std::move(results[0]));
-  TensorRef R = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgQrBackward>();
-    LinalgQrBackward& back = *node;
-    back.set_output(Q->storage());
-    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
-    back.set_input(0, A);
-    back.mode_ = mode;
-    back.save(0, A);
-    wiring::attach(Q, NodeRef::share(&back), 0);
-    wiring::attach(R, NodeRef::share(&back), 1);
-    back.save(1, Q);
-    back.save(2, R);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
-  return {Q, R};
-}
-GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 //   vjp A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)
@@ -1424,6 +1344,26 @@ V pinverse_compose(const V& input, double rcond) { return pinv_core(input, std::
 Storage pinverse(const Storage& input, double rcond) { return pinverse_compose<Storage>(input, rcond); }
 TensorRef pinverse(const TensorRef& input, double rcond) { return pinverse_compose<TensorRef>(input, rcond); }
 
+// qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+//   f = linalg_qr(input, "reduced" if some else "complete")
+//   Q = f[0]
+//   R = f[1]
+
+namespace {
+constexpr OpSchema kQrSchema{"qr", "qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> qr_compose(const V& input, bool some) {
+  const auto f = linalg_qr(input, (some ? std::string_view("reduced") : std::string_view("complete")));
+  const auto Q = std::get<0>(f);
+  const auto R = std::get<1>(f);
+  return {Q, R};
+}
+}  // namespace
+
+std::array<Storage, 2> qr(const Storage& input, bool some) { return qr_compose<Storage>(input, some); }
+std::array<TensorRef, 2> qr(const TensorRef& input, bool some) { return qr_compose<TensorRef>(input, some); }
+
 // refused(Tensor A, str message) -> Tensor out
 
 namespace {
@@ -1554,6 +1494,33 @@ std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, b
 }
 std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors) {
   return solve_ex_compose<TensorRef>(A, B, left, check_errors);
+}
+
+// svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+//   f = linalg_svd(input, not some)
+//   U = f[0] if compute_uv else zeros_like(f[0])
+//   S = f[1]
+//   V = mH(f[2]) if compute_uv else zeros_like(mH(f[2]))
+
+namespace {
+constexpr OpSchema kSvdSchema{"svd",
+    "svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> svd_compose(const V& input, bool some, bool compute_uv) {
+  const auto f = linalg_svd(input, !(some));
+  const auto U = (compute_uv ? std::get<0>(f) : zeros_like(std::get<0>(f), std::nullopt));
+  const auto S = std::get<1>(f);
+  const auto V_ = (compute_uv ? mH(std::get<2>(f)) : zeros_like(mH(std::get<2>(f)), std::nullopt));
+  return {U, S, V_};
+}
+}  // namespace
+
+std::array<Storage, 3> svd(const Storage& input, bool some, bool compute_uv) {
+  return svd_compose<Storage>(input, some, compute_uv);
+}
+std::array<TensorRef, 3> svd(const TensorRef& input, bool some, bool compute_uv) {
+  return svd_compose<TensorRef>(input, some, compute_uv);
 }
 
 // tensorinv(Tensor A, int ind=2) -> Tensor out

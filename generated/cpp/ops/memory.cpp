@@ -287,6 +287,13 @@ namespace {
 constexpr OpSchema kEmptyLikeSchema{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
+TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::empty_like(input, dtype); };
+  const auto loop = [&] { return batch::loop({kEmptyLikeSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::empty_like(samples[0], dtype); }); };
+  return batch::rules::like(kEmptyLikeSchema, call, loop, input, dtype);
+}
+
 template <class V>
 V empty_like_compose(const V& input, std::optional<Dtype> dtype) {
   return lift<V>(make_empty(shape(input), dtype_or(dtype, input)));
@@ -297,6 +304,8 @@ Storage empty_like(const Storage& input, std::optional<Dtype> dtype) {
   return empty_like_compose<Storage>(input, dtype);
 }
 TensorRef empty_like(const TensorRef& input, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return empty_like_batched(input, dtype);
   return empty_like_compose<TensorRef>(input, dtype);
 }
 
@@ -349,7 +358,7 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
-    return batch::assign(FillBackward::schema_v1, input, fill(input, value));
+    return batch::assign(FillBackward::schema_v1, input, fill(batch::kept(input, value), value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
   TensorRef dual;
@@ -394,6 +403,13 @@ namespace {
 constexpr OpSchema kFullLikeSchema{"full_like",
     "full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
+TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::full_like(input, fill_value, dtype); };
+  const auto loop = [&] { return batch::loop({kFullLikeSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::full_like(samples[0], fill_value, dtype); }); };
+  return batch::rules::like(kFullLikeSchema, call, loop, input, fill_value, dtype);
+}
+
 template <class V>
 V full_like_compose(const V& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   return full<V>(shape(input), fill_value, dtype_or(dtype, input));
@@ -404,6 +420,8 @@ Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<
   return full_like_compose<Storage>(input, fill_value, dtype);
 }
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return full_like_batched(input, fill_value, dtype);
   return full_like_compose<TensorRef>(input, fill_value, dtype);
 }
 
@@ -430,6 +448,14 @@ namespace {
 constexpr OpSchema kNewFullSchema{"new_full",
     "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
+TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
+    std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::new_full(input, size, fill_value, dtype); };
+  const auto loop = [&] { return batch::loop({kNewFullSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::new_full(samples[0], size, fill_value, dtype); }); };
+  return batch::rules::like_sized(kNewFullSchema, call, loop, input, size, fill_value, dtype);
+}
+
 template <class V>
 V new_full_compose(const V& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
   return full<V>(size, fill_value, dtype_or(dtype, input));
@@ -440,6 +466,8 @@ Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_valu
   return new_full_compose<Storage>(input, size, fill_value, dtype);
 }
 TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return new_full_batched(input, size, fill_value, dtype);
   return new_full_compose<TensorRef>(input, size, fill_value, dtype);
 }
 
@@ -449,6 +477,13 @@ TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_
 namespace {
 constexpr OpSchema kNewOnesSchema{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out",
     1, Amp::Keep, true};
+
+TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::new_ones(input, size, dtype); };
+  const auto loop = [&] { return batch::loop({kNewOnesSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::new_ones(samples[0], size, dtype); }); };
+  return batch::rules::like_sized(kNewOnesSchema, call, loop, input, size, dtype);
+}
 
 template <class V>
 V new_ones_compose(const V& input, const Dims& size, std::optional<Dtype> dtype) {
@@ -460,6 +495,8 @@ Storage new_ones(const Storage& input, const Dims& size, std::optional<Dtype> dt
   return new_ones_compose<Storage>(input, size, dtype);
 }
 TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return new_ones_batched(input, size, dtype);
   return new_ones_compose<TensorRef>(input, size, dtype);
 }
 
@@ -469,6 +506,13 @@ TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype
 namespace {
 constexpr OpSchema kNewZerosSchema{"new_zeros",
     "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::new_zeros(input, size, dtype); };
+  const auto loop = [&] { return batch::loop({kNewZerosSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::new_zeros(samples[0], size, dtype); }); };
+  return batch::rules::like_sized(kNewZerosSchema, call, loop, input, size, dtype);
+}
 
 template <class V>
 V new_zeros_compose(const V& input, const Dims& size, std::optional<Dtype> dtype) {
@@ -480,6 +524,8 @@ Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> d
   return new_zeros_compose<Storage>(input, size, dtype);
 }
 TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return new_zeros_batched(input, size, dtype);
   return new_zeros_compose<TensorRef>(input, size, dtype);
 }
 
@@ -490,6 +536,13 @@ namespace {
 constexpr OpSchema kOnesLikeSchema{"ones_like", "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
+TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::ones_like(input, dtype); };
+  const auto loop = [&] { return batch::loop({kOnesLikeSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::ones_like(samples[0], dtype); }); };
+  return batch::rules::like(kOnesLikeSchema, call, loop, input, dtype);
+}
+
 template <class V>
 V ones_like_compose(const V& input, std::optional<Dtype> dtype) {
   return ones<V>(shape(input), dtype_or(dtype, input));
@@ -498,6 +551,8 @@ V ones_like_compose(const V& input, std::optional<Dtype> dtype) {
 
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype) { return ones_like_compose<Storage>(input, dtype); }
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return ones_like_batched(input, dtype);
   return ones_like_compose<TensorRef>(input, dtype);
 }
 
@@ -515,7 +570,7 @@ Storage zero(const Storage& input) { return zero_compose<Storage>(input); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
 TensorRef zero_(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return batch::assign(kZeroSchema, input, zero(input));
+    return batch::assign(kZeroSchema, input, zero(batch::kept(input)));
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
   TensorRef dual;
@@ -535,6 +590,13 @@ namespace {
 constexpr OpSchema kZerosLikeSchema{"zeros_like", "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
+TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+  const auto call = [&](const TensorRef& input) { return ops::zeros_like(input, dtype); };
+  const auto loop = [&] { return batch::loop({kZerosLikeSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::zeros_like(samples[0], dtype); }); };
+  return batch::rules::like(kZerosLikeSchema, call, loop, input, dtype);
+}
+
 template <class V>
 V zeros_like_compose(const V& input, std::optional<Dtype> dtype) {
   return zeros<V>(shape(input), dtype_or(dtype, input));
@@ -545,6 +607,8 @@ Storage zeros_like(const Storage& input, std::optional<Dtype> dtype) {
   return zeros_like_compose<Storage>(input, dtype);
 }
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return zeros_like_batched(input, dtype);
   return zeros_like_compose<TensorRef>(input, dtype);
 }
 

@@ -65,7 +65,7 @@ TensorRef exponential(const TensorRef& input, double lambd, Generator* generator
 }
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
-    return batch::assign(kExponentialSchema, input, exponential(input, lambd, generator));
+    return batch::assign(kExponentialSchema, input, exponential(batch::kept(input), lambd, generator));
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
   if (wiring::records(input) || input->has_tangent()) {
@@ -194,7 +194,7 @@ TensorRef normal(const TensorRef& input, double mean, double std, Generator* gen
 }
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
-    return batch::assign(kNormalSchema, input, normal(input, mean, std, generator));
+    return batch::assign(kNormalSchema, input, normal(batch::kept(input), mean, std, generator));
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
   if (wiring::records(input) || input->has_tangent()) {
@@ -380,7 +380,7 @@ TensorRef uniform(const TensorRef& input, double low, double high, Generator* ge
 }
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
-    return batch::assign(kUniformSchema, input, uniform(input, low, high, generator));
+    return batch::assign(kUniformSchema, input, uniform(batch::kept(input), low, high, generator));
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);
   if (wiring::records(input) || input->has_tangent()) {

@@ -222,7 +222,7 @@ TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
 }
 TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return batch::assign(CumprodBackward::schema_v1, input, cumprod(input, dim, dtype));
+    return batch::assign(CumprodBackward::schema_v1, input, cumprod(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
   TensorRef dual;
@@ -303,7 +303,7 @@ TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> 
 }
 TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return batch::assign(CumsumBackward::schema_v1, input, cumsum(input, dim, dtype));
+    return batch::assign(CumsumBackward::schema_v1, input, cumsum(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
   TensorRef dual;

@@ -605,7 +605,7 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return batch::assign(TrilBackward::schema_v1, input, tril(input, diagonal));
+    return batch::assign(TrilBackward::schema_v1, input, tril(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
   TensorRef dual;
@@ -682,7 +682,7 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return batch::assign(TriuBackward::schema_v1, input, triu(input, diagonal));
+    return batch::assign(TriuBackward::schema_v1, input, triu(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
   TensorRef dual;
