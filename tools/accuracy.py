@@ -33,8 +33,8 @@ tests/core/ulp looks at the vector code itself, at every float32 if asked.
 Near a zero of the function the error in ulp of the value has no bound where the argument's own rounding decides; such a
 row says `root`, and its error is taken relative to the function's size beside the zero.
 
-Known outliers: `tanhshrink` is x - tanh x, which cancels near 0, and `logit` a difference of logarithms, which cancels near
-1/2; `airy_ai` loses its phase below about -10^8.
+Known outliers: `tanhshrink` is x - tanh x, which cancels near 0, and `logit` a difference of logarithms, which cancels
+near 1/2; `airy_ai` loses its phase below about -10^8.
 
 | function | float32 | at | float64 | at |
 |---|---|---|---|---|
