@@ -103,6 +103,8 @@ TensorRef tangent_of(const TensorRef& t, std::uint32_t level) {
     for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
     TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, b.dtype()));
     whole = engine_ops.as_strided_scatter_graph(flat, whole, b.sizes(), b.strides(), 0);
+    // The base shows the same memory from now on: what is written into the view's part is part of its tangent.
+    attach_tangent(base, engine_ops.as_strided_graph(whole, b.sizes(), b.strides(), 0), level);
   }
   const std::int64_t offset = v.offset() - b.offset() + whole->storage().offset();
   TensorRef part = engine_ops.as_strided_graph(whole, v.sizes(), v.strides(), offset);

@@ -144,6 +144,16 @@ def test_a_change_stays_out_of_the_tangent_of_the_input(f) -> None:
 
 
 @row("6.propagation rules")
+def test_a_change_through_a_view_of_a_base_laid_out_otherwise() -> None:
+    with fw.dual_level():
+        base = tp.ones(2, 2, dtype=F64).t() * 1  # columns first
+        y = fw.make_dual(base, tp.ones(2, 2, dtype=F64)) * 1
+        y[0].zero_()
+        y.t()[1].mul_(5)
+        assert fw.unpack_dual(y).tangent.tolist() == [[0.0, 0.0], [1.0, 5.0]]
+
+
+@row("6.propagation rules")
 def test_out_takes_no_tangents() -> None:
     out = const(0.0, 0.0)
     with fw.dual_level():
