@@ -31,8 +31,9 @@ TensorRef aligned(const TensorRef& t, Levels levels, int rank) {
     if (levels >> l & 1) sizes.push_back(own >> l & 1 ? p->sizes()[k++] : 1);
   for (int i = t->dim(); i < rank; ++i) sizes.push_back(1);
   for (int i = 0; i < t->dim(); ++i) sizes.push_back(p->sizes()[batch_dims + i]);
-  int ones = 0;  // broadcasting puts them back
-  while (ones < sizes.size() - rank && sizes[ones] == 1) ++ones;
+  // Broadcasting puts back the levels further out than all of its own: whoever has the outermost brings every dimension. Its
+  // own stay, of length 1 too, since it may be the only one to have them.
+  const int ones = count(levels & ((own & (~own + 1)) - 1));
   if (sizes.size() - ones == p->dim()) {
     bool same = true;
     for (int i = 0; i < p->dim(); ++i) same &= sizes[ones + i] == p->sizes()[i];

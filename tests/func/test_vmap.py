@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import pytest
 import tensorplay as tp
-from tensorplay.func import grad, jvp, vjp, vmap
+from tensorplay.func import grad, jacfwd, jvp, vjp, vmap
 
 F64 = tp.float64
 Pair = namedtuple("Pair", "left right")
@@ -193,6 +193,16 @@ def test_histories_go_through() -> None:
     w = numbers(3).requires_grad_()
     out = vmap(lambda a: (a * w).sum())(numbers(4, 3))
     assert tp.allclose(tp.autograd.grad(out.sum(), w)[0], numbers(4, 3).sum(0))
+
+
+def test_a_batch_of_one() -> None:
+    w = numbers(2)
+    one = tp.tensor([0.7], dtype=F64)
+    assert tp.allclose(vmap(lambda x: x * w)(one), (one * w).unsqueeze(0))
+    both = vmap(lambda a: vmap(lambda b: a * w + b * w)(one))(one)
+    assert tuple(both.shape) == (1, 1, 2) and tp.allclose(both[0, 0], 1.4 * w)
+    assert tp.allclose(jacfwd(lambda x: x * w)(one[0]), w)
+    assert tuple(vmap(lambda a: vmap(lambda b: b * w)(numbers(3)))(one).shape) == (1, 3, 2)
 
 
 def test_empty_batch() -> None:
