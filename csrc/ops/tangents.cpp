@@ -106,6 +106,8 @@ void set_tangent(const TensorRef& out, TensorRef tangent) {
 
 void take_tangents(const TensorRef& out, const TensorRef& result) {
   out->set_written(false);
+  // unsqueeze_ and kin show the same elements in other sizes: the tangent is shown so too, and nothing is written.
+  const bool reshaped = result->storage().block() == out->storage().block();
   if (!is_differentiable(out->dtype())) return;
   dual::LevelList levels;
   dual::collect_levels(out, levels);
@@ -116,7 +118,12 @@ void take_tangents(const TensorRef& out, const TensorRef& result) {
     if (!t) t = zeros_like(out);
     if (!(t->sizes() == out->sizes())) refuse_size(out, t);
     if (t->dtype() != out->dtype()) t = engine_ops.cast_graph(t, out->dtype());
-    update_tangent(out, std::move(t), level);
+    if (reshaped) {
+      tell_node(out, t, level);
+      dual::attach_tangent(out, std::move(t), level);
+    } else {
+      update_tangent(out, std::move(t), level);
+    }
   }
 }
 

@@ -21,19 +21,19 @@ from .language import Array, Machine, Program, encode
 
 SHAPES = ((), (3,), (5,), (2, 3), (4, 2), (3, 3), (2, 3, 2))
 NAMES = {**INTEGERS, **FLOATS, **COMPLEX}
-# Arguments that other arguments determine: differences over all of them say nothing (Op.unchecked_derivative), unless
-# the reason is symmetry, which a symmetric change keeps.
-SYMMETRIC = "the matrix must stay symmetric"
 # Where the others draw, they draw differently.
 RANDOM = ("dropout", "native_dropout", "bernoulli", "multinomial", "rand_like", "randn_like")
 
 
 def differentiable(ops: Sequence[Op]) -> list[Op]:
-    """The ops that take part: a derivative, test inputs, and arguments that may move freely."""
+    """The ops that take part: a derivative, test inputs, and arguments that move freely, symmetric ones symmetrically.
+
+    Where other arguments determine one (Op.unchecked_derivative), differences over all of them say nothing.
+    """
     return [
         op for op in ops
         if any(f.diff for f in op.forms) and (op.cases or op.elementwise)
-        and op.unchecked_derivative in ("", SYMMETRIC)
+        and not op.unchecked_derivative
     ]  # fmt: skip
 
 
@@ -169,7 +169,6 @@ class Drawer:
         types = argument_types(s.form)
         given: dict[str, Any] = {}
         moved = False
-        symmetric = op.unchecked_derivative == SYMMETRIC
         for k, v in s.given.items():
             low, high = op.domains.get(k, (-1.0, 1.0))
             span = min(float(high - low), 6.0)
@@ -179,7 +178,7 @@ class Drawer:
                 if op.elementwise and k in op.domains and v.dtype.kind == "f":
                     edge = 0.04 * span  # a domain may be open; no clipping, which would make ties
                     base = low + edge + (v - low) * (1 - 2 * edge / (high - low))
-                steps, given[k] = self.feed(base, span, symmetric)
+                steps, given[k] = self.feed(base, span, k in s.symmetric)
                 before += steps
                 moved = True
             elif free and isinstance(v, list) and all(isinstance(x, np.ndarray) and x.size for x in v):
