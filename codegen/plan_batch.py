@@ -34,6 +34,7 @@ BROADCAST = Rule(
 COMPOSE = Rule("compose", "the formula runs on batched operands")
 RANDOM = Rule("random", "draws once, or for each sample, as `randomness` says")
 LOOP = Rule("loop", "no rule: the op runs once per sample")
+FOLDED_WORDS = "the batch and the leading N become one dimension"
 NONE = Rule("none", "no tensor goes in")
 
 # Dimension arguments by name, where the family does not read them otherwise.
@@ -69,6 +70,7 @@ _NEVER = {"as_strided_backward", "as_strided_scatter", "masked_select_backward",
 _GATHERS = {"gather", "scatter", "scatter_add"}
 _FOLDED = {"im2col": "4", "col2im": "3"}
 _POOL = re.compile(r"(adaptive_)?(avg|max)_pool([123])d(_plain|_backward|_with_indices)?$")
+_UPSAMPLE = re.compile(r"upsample_\w+_(to|backward)$")
 
 
 def rule_of(e: Entry, o: Overload) -> Rule:
@@ -90,12 +92,17 @@ def rule_of(e: Entry, o: Overload) -> Rule:
 
 
 def pool_rule(e: Entry) -> Rule | None:
+    if m := _UPSAMPLE.match(e.op):
+        # One kernel for all ranks, N never left out. `size` is that of space alone.
+        (first,) = e.overloads[0].sig.tensor_args
+        args = {"input_size": "sizes"} if m[1] == "backward" else {}
+        return Rule("fold", FOLDED_WORDS, args, f"std::max({C.cpp_name(first.name)}->dim(), 1)")
     m = _POOL.match(e.op)
     rank = str(int(m[3]) + 2) if m else _FOLDED.get(e.op)
     if rank is None:
         return None
     args = {"size": "sizes"} if any(a.name == "size" for a in e.overloads[0].sig.args) else {}
-    return Rule("fold", "the batch and the leading N become one dimension", args, rank)
+    return Rule("fold", FOLDED_WORDS, args, rank)
 
 
 def leading_rule(e: Entry, o: Overload) -> Rule | None:
@@ -226,7 +233,7 @@ class Batching:
         if form:
             return [
                 f"const batch::InPlace in({x.schema}, {operands});",
-                f"ops::{x.op}_({', '.join(self.operands())});",
+                f"ops::{x.entry.stem}_({', '.join(self.operands())});",
                 f"return {self.tensors[0]};",
             ]
         return [f"const batch::Broadcast in({operands});", f"return in.wrap({self.call()});"]

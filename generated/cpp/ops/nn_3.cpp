@@ -1092,7 +1092,7 @@ V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
 
 TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
-  const batch::Leading in(UpsampleBicubicBackwardBackward::schema_v1, {grad});
+  const batch::Fold in(UpsampleBicubicBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
 }
@@ -1162,9 +1162,8 @@ V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std:
 
 TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  const batch::Leading in(UpsampleBicubicToBackward::schema_v1, {input});
-  const auto size_ = in.sizes(size);
-  return in.wrap(ops::upsample_bicubic_to(in[0], size_, scale, align_corners));
+  const batch::Fold in(UpsampleBicubicToBackward::schema_v1, {input}, std::max(input->dim(), 1));
+  return in.wrap(ops::upsample_bicubic_to(in[0], size, scale, align_corners));
 }
 
 void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
@@ -1232,7 +1231,7 @@ V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const s
 
 TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
-  const batch::Leading in(UpsampleLinearBackwardBackward::schema_v1, {grad});
+  const batch::Fold in(UpsampleLinearBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
 }
@@ -1302,9 +1301,8 @@ V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::
 
 TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  const batch::Leading in(UpsampleLinearToBackward::schema_v1, {input});
-  const auto size_ = in.sizes(size);
-  return in.wrap(ops::upsample_linear_to(in[0], size_, scale, align_corners));
+  const batch::Fold in(UpsampleLinearToBackward::schema_v1, {input}, std::max(input->dim(), 1));
+  return in.wrap(ops::upsample_linear_to(in[0], size, scale, align_corners));
 }
 
 void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
@@ -1372,7 +1370,7 @@ V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
 
 TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
-  const batch::Leading in(UpsampleNearestBackwardBackward::schema_v1, {grad});
+  const batch::Fold in(UpsampleNearestBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
 }
@@ -1439,9 +1437,8 @@ V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std:
 
 TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool exact) {
-  const batch::Leading in(UpsampleNearestToBackward::schema_v1, {input});
-  const auto size_ = in.sizes(size);
-  return in.wrap(ops::upsample_nearest_to(in[0], size_, scale, exact));
+  const batch::Fold in(UpsampleNearestToBackward::schema_v1, {input}, std::max(input->dim(), 1));
+  return in.wrap(ops::upsample_nearest_to(in[0], size, scale, exact));
 }
 
 void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
