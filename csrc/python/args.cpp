@@ -1,7 +1,9 @@
 // The slow half of argument parsing: keywords, variadic lists, overload checks and every TypeError's text.
 #include "python/args.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
@@ -354,5 +356,27 @@ void set_python_error(const char* op) noexcept {
   }
 }
 void set_python_error() noexcept { set_python_error(nullptr); }
+
+void name_pending_error(const char* op) noexcept {
+  PyObject* const kinds[] = {PyExc_ValueError,  PyExc_TypeError,           PyExc_IndexError,   PyExc_RuntimeError,
+                             PyExc_MemoryError, PyExc_NotImplementedError, linalg_error_type()};
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  // An exception of another class may keep more than its text: it stays as it is.
+  if (std::find(std::begin(kinds), std::end(kinds), type) != std::end(kinds)) {
+    PyErr_NormalizeException(&type, &value, &trace);
+    const Owned args(value ? PyObject_GetAttrString(value, "args") : nullptr);
+    PyObject* said = args && PyTuple_Check(args.get()) && PyTuple_GET_SIZE(args.get()) == 1
+        ? PyTuple_GET_ITEM(args.get(), 0)
+        : nullptr;
+    const char* text = said && PyUnicode_Check(said) ? PyUnicode_AsUTF8(said) : nullptr;
+    if (text && !names_op(text, op)) {
+      const Owned named(Py_BuildValue("(N)", PyUnicode_FromFormat("%s: %s", op, text)));
+      if (named) PyObject_SetAttrString(value, "args", named.get());
+    }
+    PyErr_Clear();
+  }
+  PyErr_Restore(type, value, trace);
+}
 
 }  // namespace tp::python

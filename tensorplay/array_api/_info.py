@@ -44,7 +44,7 @@ class Info:
         """The dtypes of the standard by name, all or of a kind."""
         check_device(device)
         if kind is None:
-            names = _NAMES
+            names: tuple[str, ...] = _NAMES
         else:
             kinds = (kind,) if isinstance(kind, str) else kind
             names = tuple(n for n in _NAMES if any(n in kind_names(k) for k in kinds))

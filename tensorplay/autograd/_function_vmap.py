@@ -137,7 +137,7 @@ class _Mapped(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(cls: Any, info: VmapInfo, in_dims: Any, box: Any, *args: Any) -> Any:  # type: ignore[override]
+    def forward(cls: Any, info: VmapInfo, in_dims: Any, box: Any, *args: Any) -> Any:
         with _Level(info) as level:
             samples = level.into(args, in_dims)
             output = cls.forward(*samples)
@@ -211,6 +211,6 @@ def _sample_of(ctx: Any, saved: list[Any]) -> Any:
 
 
 def _generated(cls: type[Function], in_dims: Any, info: VmapInfo, operands: tuple[Any, ...]) -> tuple[Any, Any]:
-    call: Callable[..., Any] = _Mapped.apply  # type: ignore[attr-defined]
+    call: Callable[..., Any] = _Mapped.apply
     output = call(cls, info, in_dims, _Box(), *operands)
     return output, (0,) * len(output) if isinstance(output, tuple) else 0

@@ -76,4 +76,4 @@ def unstack_tree(tree: Any) -> list[Any]:
     if len(sizes) != 1 or None in sizes:
         raise ValueError(f"unstack_tree: expected tensors with one common first dimension, got lengths {sizes}")
     (size,) = sizes
-    return [tree_map(lambda leaf, i=i: leaf[i], tree) for i in range(size)]
+    return [tree_map(lambda leaf, i=i: leaf[i], tree) for i in range(int(size or 0))]

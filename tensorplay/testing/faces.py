@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import operator
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -110,11 +111,13 @@ def check_inplace(op: Op) -> None:
 
 
 def _positional(s: Sample, given: dict[str, Any]) -> list[Any]:
-    return [given[a[0]] for a in s.form.args[1:] if a[0] in given and "kwonly" not in a[3:]]
+    """The arguments after the first up to one that is left out; those behind it need their names."""
+    return [given[a[0]] for a in takewhile(lambda a: a[0] in given and "kwonly" not in a[3:], s.form.args[1:])]
 
 
 def _keywords(s: Sample, given: dict[str, Any]) -> dict[str, Any]:
-    return {a[0]: given[a[0]] for a in s.form.args[1:] if a[0] in given and "kwonly" in a[3:]}
+    rest = s.form.args[1 + len(_positional(s, given)) :]
+    return {a[0]: given[a[0]] for a in rest if a[0] in given}
 
 
 _UNARY = {"neg": lambda x: -x, "pos": lambda x: +x, "~": lambda x: ~x, "abs": abs}
@@ -148,8 +151,9 @@ def check_faces(op: Op) -> None:
             out = tp.empty(want[0].shape, dtype=results(call(op, s, given))[0].dtype)
             tp.manual_seed(0)
             got = op.function(
-                *[given[a[0]] for a in s.form.args if a[0] in given and "kwonly" not in a[3:]],
-                **_keywords(s, given),
+                *[given[first]] if first in given else [],
+                *_positional(s, given) if first in given else [],
+                **_keywords(s, given) if first in given else given,
                 out=out,
             )
             assert got is out, f"{op.name}: out= is not returned"

@@ -174,12 +174,11 @@ def test_forward_over_reverse(f) -> None:
         assert fw.unpack_dual(g).tangent.tolist() == [6.0, 120.0]
 
 
-def test_in_place_views_show_the_tangent_in_their_sizes(tp: Any) -> None:
-    fwd = tp.autograd.forward_ad
-    with fwd.dual_level():
-        x = fwd.make_dual(tp.ones(2, 3), tp.arange(6.0).reshape(2, 3)) * 1
+def test_in_place_views_show_the_tangent_in_their_sizes() -> None:
+    with fw.dual_level():
+        x = fw.make_dual(tp.ones(2, 3), tp.arange(6.0).reshape(2, 3)) * 1
         x.unsqueeze_(-1)
         x.transpose_(0, 1)
-        primal, tangent = fwd.unpack_dual(x)
+        primal, tangent = fw.unpack_dual(x)
     assert primal.shape == tangent.shape == (3, 2, 1)
     assert tangent[:, 1, 0].tolist() == [3.0, 4.0, 5.0]

@@ -102,8 +102,10 @@ def faults(program: Program, seed: int, orders: Sequence[str]) -> tuple[list[str
     if "tangent" in orders:
         out.tangent = tangent(tp, program, along)
         if not plain(program):  # else both modes hold the same fixed: nothing
-            line = along_line(program, along, True)
-        good, seen = agrees(out.tangent, line, TOLERANCE)
+            other: Callable[[float], float] = along_line(program, along, True)
+        else:
+            other = line
+        good, seen = agrees(out.tangent, other, TOLERANCE)
         if not good:
             found.append(f"tangent {out.tangent:.12g}, differences {seen}")
     if "second" in orders and plain(program):
@@ -156,7 +158,7 @@ class Other:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{' '.join(map(str, self.process.args))}: ended with {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args!r}: ended with {self.process.wait()}")
         return dict(json.loads(line))
 
     def close(self) -> None:
@@ -236,7 +238,7 @@ def listing(program: Program) -> str:
     for s in program["steps"]:
         args = ", ".join([*(arg(a) for a in s.get("pos", ())), *(f"{k}={arg(a)}" for k, a in s.get("kw", {}).items())])
         notes = "".join(f"  # {k}={s[k]}" for k in ("hook", "retain", "no_grad", "symmetric") if k in s)
-        body = {
+        spoken: dict[str, Any] = {
             "op": lambda s=s, a=args: f"{s['home'] + '.' if s['home'] else ''}{s['op']}({a})",
             "method": lambda s=s, a=args: f"{s['self']}.{s['method']}({a})",
             "inplace": lambda s=s, a=args: f"{s['self']}.{s['method']}({a})",
@@ -246,8 +248,8 @@ def listing(program: Program) -> str:
             "feed": lambda s=s: f"base{s['shape']} + {s['scale']} * sin({s['from']})",
             "settle": lambda s=s: f"{s['from']} * {s['by']}",
             "function": lambda s=s, a=args: f"{s['name']}.apply({a})",
-        }[s["do"]]()
-        lines.append(f"{', '.join(s['out']) or '_'} = {body}{notes}")
+        }
+        lines.append(f"{', '.join(s['out']) or '_'} = {spoken[s['do']]()}{notes}")
     lines.append(f"loss = sum of {', '.join(program['weights'])}; {program.get('backward', 'backward')}")
     return "\n".join(lines)
 

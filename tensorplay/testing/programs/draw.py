@@ -67,7 +67,8 @@ class Drawer:
             leaves.append({"name": v.name, "value": encode(value)})
         self.machine = Machine(tp, {"leaves": leaves, "steps": [], "weights": {}})
         for leaf, v in zip(leaves, self.pool, strict=True):
-            self.machine.values[v.name] = tp.tensor(np.asarray(leaf["value"]["re"]).reshape(v.shape)).requires_grad_()
+            told: Any = leaf["value"]
+            self.machine.values[v.name] = tp.tensor(np.asarray(told["re"]).reshape(v.shape)).requires_grad_()
         length = int(rng.integers(5, 41))
         kinds = (self.op, self.view, self.fresh_inplace, self.alias_inplace, self.custom, self.quiet, self.cut)
         weights = np.asarray((58, 12, 6, 11, 6, 4, 3)) / 100

@@ -41,7 +41,7 @@ def decode(d: dict[str, Any]) -> Array:
 @functools.cache
 def functions(tp: Any) -> dict[str, Any]:
     """Functions with the right derivative, each written in another of the ways the contract allows."""
-    Function = tp.autograd.Function
+    Function: Any = tp.autograd.Function
 
     class Scale(Function):
         @staticmethod
