@@ -87,7 +87,7 @@ OPS = [
         domains={"x": (-1.0, 1.0), "degree": (0.0, 5.0)},
         params={"order": (0, 1)},
         forms=[
-            Form(args=(("x", "Tensor"), ("degree", "Tensor"), ("order", "int")), results=("out",), diff=("x",), saved=("x", "degree"), like="numpy.vectorize(lambda a, b: (scipy.special.chebyu(int(b)) - (scipy.special.chebyu(int(b) - 1) if b >= 1 else 0)).deriv(order)(a) if order else (scipy.special.chebyu(int(b)) - (scipy.special.chebyu(int(b) - 1) if b >= 1 else 0))(a), otypes=[float])(x, degree)", kind="expr"),
+            Form(args=(("x", "Tensor"), ("degree", "Tensor"), ("order", "int")), results=("out",), diff=("x",), saved=("x", "degree"), like="numpy.vectorize(lambda a, b: numpy.polyval(numpy.polyder(numpy.polysub(scipy.special.chebyu(int(b)).coeffs, scipy.special.chebyu(int(b) - 1).coeffs if b >= 1 else [0.0]), order), a), otypes=[float])(x, degree)", kind="expr"),
         ],
     ),
     Op(
@@ -99,7 +99,7 @@ OPS = [
         domains={"x": (-1.0, 1.0), "degree": (0.0, 5.0)},
         params={"order": (0, 1)},
         forms=[
-            Form(args=(("x", "Tensor"), ("degree", "Tensor"), ("order", "int")), results=("out",), diff=("x",), saved=("x", "degree"), like="numpy.vectorize(lambda a, b: (scipy.special.chebyu(int(b)) + (scipy.special.chebyu(int(b) - 1) if b >= 1 else 0)).deriv(order)(a) if order else (scipy.special.chebyu(int(b)) + (scipy.special.chebyu(int(b) - 1) if b >= 1 else 0))(a), otypes=[float])(x, degree)", kind="expr"),
+            Form(args=(("x", "Tensor"), ("degree", "Tensor"), ("order", "int")), results=("out",), diff=("x",), saved=("x", "degree"), like="numpy.vectorize(lambda a, b: numpy.polyval(numpy.polyder(numpy.polyadd(scipy.special.chebyu(int(b)).coeffs, scipy.special.chebyu(int(b) - 1).coeffs if b >= 1 else [0.0]), order), a), otypes=[float])(x, degree)", kind="expr"),
         ],
     ),
     Op(
