@@ -230,15 +230,26 @@ POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
 }
 
 
-def _polynomial(name: str, x: float, degree: float, order: float) -> float:
-    """A polynomial's derivative, by its coefficients."""
-    from numpy.polynomial import Polynomial
-
-    before, now = Polynomial([0.0]), Polynomial([1.0])
+def _polynomial(name: str, one: Any, x: Any, degree: Any, order: Any) -> Any:
+    """A polynomial's derivative, by its coefficients, in the numbers of `one`."""
+    if degree <= -1:
+        return 0 * one
+    before: list[Any] = []
+    now = [one]
     for n in range(int(degree)):
-        a, b, c = POLYNOMIALS[name](n)
-        before, now = now, Polynomial([b, a]) * now - (c if n else 0) * before
-    return float(now.deriv(int(order))(x) if order else now(x)) if degree > -1 else 0.0
+        a, b, c = (v * one for v in POLYNOMIALS[name](n))
+        after = [b * v for v in now] + [0 * one]
+        for k, v in enumerate(now):
+            after[k + 1] += a * v
+        for k, v in enumerate(before):
+            after[k] -= c * v
+        before, now = now, after
+    for _ in range(int(order)):
+        now = [k * v for k, v in enumerate(now)][1:]
+    total = 0 * one
+    for v in reversed(now):
+        total = total * x + v
+    return total
 
 
 class Unavailable(Exception):
@@ -366,7 +377,7 @@ def numpy_functions() -> dict[str, Callable[..., Any]]:
         "airy_ai_prime": lambda x: need("airy")(x)[1], "zeta": need("zeta"), "igamma": need("gammainc"),
         "igammac": need("gammaincc"),
     }  # fmt: skip
-    table |= {name: np.vectorize(partial(_polynomial, name), otypes=[float]) for name in POLYNOMIALS}
+    table |= {name: np.vectorize(partial(_polynomial, name, 1.0), otypes=[float]) for name in POLYNOMIALS}
     if sp is None:
         table |= {
             "erf": np.vectorize(math.erf),
@@ -466,4 +477,5 @@ def mpmath_functions() -> dict[str, Callable[..., Any]]:
         "logical_not": lambda x: not x, "logical_and": lambda x, y: bool(x) and bool(y),
         "logical_or": lambda x, y: bool(x) or bool(y), "logical_xor": lambda x, y: bool(x) != bool(y),
     }  # fmt: skip
+    table |= {name: partial(_polynomial, name, mp.mpf(1)) for name in POLYNOMIALS}
     return table

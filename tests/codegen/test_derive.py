@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import mpmath
 import numpy as np
@@ -13,16 +14,21 @@ from codegen import derive
 from codegen import formula as F
 from codegen.evaluate import MpmathEvaluator, NumpyEvaluator
 from codegen.formula import parse, to_text
-from codegen.functions import FUNCTIONS, INTERNAL, mpmath_functions, numpy_functions
+from codegen.functions import FUNCTIONS, INTERNAL, POLYNOMIALS, mpmath_functions, numpy_functions
 from codegen.simplify import expand, simplify
 
-# Domains where a function is smooth; the rest is smooth on (0.2, 0.8).
+# Degrees between the steps at whole numbers, where a polynomial of the degree rounded down does not change with it, and
+# order 0.
+POLYNOMIAL = ((0.2, 0.8), (2.0, 6.0), (0.0, 0.9))
+# Domains where a function is smooth, of all its arguments or of each; the rest is smooth on (0.2, 0.8).
 DOMAINS = {
     "acosh": (1.2, 3.0),
     "lgamma": (0.5, 3.0),
     "digamma": (0.5, 3.0),
     "trigamma": (0.5, 3.0),
     "polygamma": (0.5, 3.0),
+    "zeta": (1.5, 4.0),
+    **dict.fromkeys(POLYNOMIALS, POLYNOMIAL),
 }
 SMOOTH = [
     name
@@ -30,6 +36,13 @@ SMOOTH = [
     if name not in INTERNAL and f.kind in ("any", "float") and all(p is not None for p in f.partials)
     and name not in ("where", "clamp", "heaviside", "float", "real", "polygamma", "sign", "sgn", "copysign")
 ]  # fmt: skip
+
+
+def inside(name: str, shares: Sequence[float]) -> list[float]:
+    """Arguments of a function, as shares of its domains."""
+    domain = DOMAINS.get(name, (0.2, 0.8))
+    each = domain if isinstance(domain[0], tuple) else (domain,) * len(shares)
+    return [lo + (hi - lo) * v for (lo, hi), v in zip(each, shares, strict=True)]
 
 
 def at(node: F.Node, env: dict[str, mpmath.mpf]) -> mpmath.mpf:
@@ -43,11 +56,9 @@ def slope(node: F.Node, x: str, env: dict[str, mpmath.mpf]) -> mpmath.mpf:
 @pytest.mark.parametrize("name", SMOOTH)
 def test_every_rule_to_third_order(name: str) -> None:
     f = FUNCTIONS[name]
-    args = ["x", "y"][: f.arity]
-    lo, hi = DOMAINS.get(name, (0.2, 0.8))
-    points = [dict(zip(args, p, strict=False)) for p in ((0.31, 0.77), (0.62, 0.23), (0.55, 0.44))]
-    for p in points:
-        env = {k: mpmath.mpf(lo + (hi - lo) * v) for k, v in p.items()}
+    args = ["x", "y", "z"][: f.arity]
+    for p in ((0.31, 0.77, 0.4), (0.62, 0.23, 0.6), (0.55, 0.44, 0.2)):
+        env = dict(zip(args, map(mpmath.mpf, inside(name, p[: f.arity])), strict=True))
         for x in args:
             node: F.Node = F.Call(name, tuple(map(F.Name, args)))
             with mpmath.workdps(40):
@@ -180,9 +191,8 @@ def test_numpy_and_mpmath_forms_agree(name: str) -> None:
         or name in ("polygamma", "where", "clamp", "real", "imag", "angle", "conj")
     ):
         return
-    lo, hi = DOMAINS.get(name, (0.2, 0.8))
-    for u, v in ((0.3, 0.6), (0.8, 0.1)):
-        args = [lo + (hi - lo) * w for w in (u, v)][: f.arity]
+    for p in ((0.3, 0.6, 0.5), (0.8, 0.1, 0.2)):
+        args = inside(name, p[: f.arity])
         got = numpy_functions()[name](*map(np.float64, args))
         want = mpmath_functions()[name](*map(mpmath.mpf, args))
         assert math.isclose(float(got), float(want), rel_tol=1e-12, abs_tol=1e-14)
