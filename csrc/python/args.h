@@ -319,6 +319,8 @@ inline PyObject* guarded(F&& f) noexcept {
 }
 /// An op's binding: an error that does not begin with the op's name (that of an op inside a composed one) gets it in front.
 void set_python_error(const char* op) noexcept;
+/// The same for the pending exception of a Python function: its message gets the op's name in front.
+void name_pending_error(const char* op) noexcept;
 template <class F>
 inline PyObject* guarded(const char* op, F&& f) noexcept {
   try {

@@ -20,11 +20,21 @@ PyObject* function_of(const PythonOp& op) {
 /// Arguments for the Python function: positional ones up to the first that is absent, keywords after it.
 struct Call {
   PyObject* values[kMost + 1] = {};
+  std::vector<Owned> made;  // tensors of operands that were numbers
   Py_ssize_t positional = 0, count = 0;
   Owned names, out;
 
   PyObject* run(PyObject* f) const { return PyObject_Vectorcall(f, values, std::size_t(positional), names.get()); }
 };
+
+// The function's argument: a number or an array that stands for a tensor is one, as it is for ops written in C++.
+PyObject* value_of(const Spec& spec, std::size_t i, PyObject* o, std::vector<Owned>& made) {
+  const Kind kind = spec.params[i].kind;
+  if ((kind != Kind::Tensor && kind != Kind::OptTensor) || o == Py_None || is_tensor(o)) return o;
+  made.emplace_back(wrap(operand(spec, i, o).ref()));
+  if (!made.back()) host_error();
+  return made.back().get();
+}
 
 void bind(const PythonOp& op, Call& call, Slots<kMost>& a, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
           PyObject* kwnames) {
@@ -47,7 +57,7 @@ void bind(const PythonOp& op, Call& call, Slots<kMost>& a, PyObject* self, PyObj
       ++call.positional;
     else
       keywords.push_back(PyUnicode_InternFromString(p.name));
-    call.values[call.count++] = a[i];
+    call.values[call.count++] = value_of(*spec, i, a[i], call.made);
   }
   if (keywords.empty()) return;
   call.names = Owned(PyTuple_New(Py_ssize_t(keywords.size())));
@@ -62,6 +72,13 @@ PyObject* forward(const PythonOp& op, PyObject* self, PyObject* const* args, Py_
   std::vector<PyObject*> values{self};
   values.insert(values.end(), args, args + all);
   return PyObject_Vectorcall(function_of(op), values.data(), std::size_t(nargs + 1), kwnames);
+}
+
+// An error of an op that the function calls says which op the user called. An in-place method's entry has another
+// name than the method, which its function has.
+PyObject* named(const PythonOp& op, PyObject* result) {
+  if (!result) name_pending_error(op.function[std::strlen(op.function) - 1] == '_' ? op.function : op.op);
+  return result;
 }
 
 PyObject* write_one(const char* op, PyObject* result, PyObject* out) {
@@ -83,7 +100,9 @@ PyObject* written_out(const char* op, PyObject* stolen, PyObject* out) {
   if (!result) return nullptr;
   if (!PyTuple_Check(result)) return write_one(op, result, out);
   const Py_ssize_t n = PyTuple_GET_SIZE(result);
-  Owned outs(PySequence_Fast(out, "out must be a tuple of Tensors"));
+  if (!PyTuple_Check(out) && !PyList_Check(out))
+    type_error(op, ": argument 'out' must be a tuple of ", n, " Tensors, not ", Py_TYPE(out)->tp_name);
+  Owned outs(PySequence_Fast(out, ""));
   if (!outs) return nullptr;
   if (PySequence_Fast_GET_SIZE(outs.get()) != n)
     type_error(op, ": out= holds ", PySequence_Fast_GET_SIZE(outs.get()), " tensors for ", n, " results");
@@ -98,19 +117,19 @@ PyObject* written_out(const char* op, PyObject* stolen, PyObject* out) {
 }
 
 PyObject* call_python(const PythonOp& op, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    if (op.specs.empty()) return forward(op, self, args, nargs, kwnames);
+  return guarded(op.op, [&]() -> PyObject* {
+    if (op.specs.empty()) return named(op, forward(op, self, args, nargs, kwnames));
     Slots<kMost> a;
     Call call;
     bind(op, call, a, self, args, nargs, kwnames);
-    PyObject* result = call.run(function_of(op));
+    PyObject* result = named(op, call.run(function_of(op)));
     return call.out ? written_out(op.op, result, call.out.get()) : result;
   });
 }
 
 PyObject* call_python_inplace(const PythonOp& op, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return guarded(op.op, [&]() -> PyObject* {
     Slots<kMost> a;
     Call call;
     bind(op, call, a, self, args, nargs, kwnames);
@@ -123,7 +142,7 @@ PyObject* call_python_inplace(const PythonOp& op, PyObject* self, PyObject* cons
       if (!copy) return nullptr;
       call.values[0] = copy.get();
     }
-    Owned result(call.run(function_of(op)));
+    Owned result(named(op, call.run(function_of(op))));
     if (!result) return nullptr;
     if (!is_tensor(result.get())) type_error(op.op, "_: the op has no single result to write");
     const TensorRef& r = tensor_of(result.get());
