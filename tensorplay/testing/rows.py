@@ -67,7 +67,8 @@ class Op:
     def inplace_form(self, name: str) -> Callable[..., Any]:
         """The in-place form under a name: a method of Tensor, or a function of the op's home."""
         if hasattr(tp.Tensor, name):
-            return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+            method: Callable[..., Any] = getattr(tp.Tensor, name)
+            return method
         place: Any = tp
         for part in self.home.split("."):
             place = getattr(place, part)
@@ -136,6 +137,14 @@ def tolerance(op: Op, dtype: str = "f64") -> tuple[float, float]:
     loose = {"f64": 1e-10, "c128": 1e-10, "f32": 2e-5, "c64": 2e-5, "f16": 4e-3, "bf16": 3e-2}.get(dtype, 1e-10)
     tol = max(loose, op.tol or 0.0)
     return tol, tol
+
+
+def held_to(s: Sample, got: Any) -> str:
+    """The dtype whose precision results on float64 values have: the results' own where no operand has a float one."""
+    if any(a.dtype.kind in "fc" for v in s.given.values() for a in results(v) if isinstance(a, np.ndarray)):
+        return "f64"
+    own = {str(t.dtype).rpartition(".")[2] for t in results(got) if isinstance(t, tp.Tensor)}
+    return next((k for k, name in {**FLOATS, **COMPLEX}.items() if name in own), "f64")
 
 
 def compare(op: Op, got: Any, want: Any, note: str, dtype: str = "f64") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import tensorplay as tp
 
 from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, reference, reference_or_none, samples
-from .rows import Op, array, call, compare, results, tensor
+from .rows import Op, array, call, compare, held_to, results, tensor
 
 
 def check_values(op: Op) -> None:
@@ -17,7 +17,8 @@ def check_values(op: Op) -> None:
         want = reference(op, s)
         if want is None:
             continue
-        compare(op, call(op, s, {k: tensor(v) for k, v in s.given.items()}), want, s.text)
+        got = call(op, s, {k: tensor(v) for k, v in s.given.items()})
+        compare(op, got, want, s.text, held_to(s, got))
         seen += 1
     assert seen or not any(f.like for f in op.forms), f"{op.name}: no sample could be compared with its reference"
 

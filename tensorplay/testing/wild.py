@@ -20,7 +20,7 @@ import numpy as np
 import tensorplay as tp
 
 from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, elementwise, reference_or_none, structured
-from .rows import Form, Op, array, plain, results, tensor, tolerance
+from .rows import Form, Op, array, held_to, plain, results, tensor, tolerance
 
 __all__ = ["Call", "bits", "describe", "draw_call", "is_huge", "judge"]
 
@@ -66,7 +66,7 @@ def draw_call(op: Op, seed: int, index: int, right: bool) -> Call | None:
     call = Call(op, op.function, [], {}, right, sample, dtype, odd, names)
     if right:
         given = {k: _laid_out(v, pick) for k, v in given.items()}
-        call.args, call.kwargs = _arranged(sample.form, given, pick)
+        call.args, call.kwargs = _arranged(op, sample.form, given, pick)
     else:
         _spoil(call, sample, given, pick)
     return call
@@ -98,14 +98,17 @@ def _bfloat(v: Any) -> Any:
     return v.to(tp.bfloat16) if isinstance(v, tp.Tensor) and v.is_floating_point() else v
 
 
-def _arranged(form: Form, given: dict[str, Any], pick: random.Random) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by position up to a random place, by name behind it."""
+def _arranged(op: Op, form: Form, given: dict[str, Any], pick: random.Random) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by position up to a random place, by name behind it; tensors that may come one by one have no name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     by_name = pick.random() < 0.3
+    one_by_one = [i for i, a in enumerate(form.args) if op.python and a[1] == "Tensor[]"]
     for i, (name, _, *rest) in enumerate(form.args):
         if name not in given:
             by_name = True
+        elif one_by_one and i <= one_by_one[-1]:
+            args.append(given[name])
         elif "kwonly" in rest[1:] or by_name or len(args) < i or (i and pick.random() < 0.1):
             kwargs[name], by_name = given[name], True
         else:
@@ -168,7 +171,7 @@ def _junk(pick: random.Random) -> Any:
 
 def _spoil(call: Call, sample: Sample, given: dict[str, Any], pick: random.Random) -> None:
     op, form = call.op, sample.form
-    args, kwargs = _arranged(form, {k: _laid_out(v, pick) for k, v in given.items()}, pick)
+    args, kwargs = _arranged(op, form, {k: _laid_out(v, pick) for k, v in given.items()}, pick)
     tensors = [i for i, a in enumerate(args) if isinstance(a, tp.Tensor)]
     for _ in range(pick.choice((1, 1, 1, 2, 3))):
         match pick.randrange(10):
@@ -190,12 +193,11 @@ def _spoil(call: Call, sample: Sample, given: dict[str, Any], pick: random.Rando
                 elif args:
                     args[pick.randrange(len(args))] = _junk(pick)
     if op.inplace and tensors and isinstance(args[0] if args else None, tp.Tensor) and pick.random() < 0.4:
-        call.function = getattr(args[0], pick.choice(op.inplace))
+        call.function = op.inplace_form(pick.choice(op.inplace))
         call.writes = (args[0],)
-        args = args[1:]
     call.args, call.kwargs = args, kwargs
     if isinstance(kwargs.get("out"), tp.Tensor):
-        call.writes = (kwargs["out"],)
+        call.writes = (*call.writes, kwargs["out"])
     call.copies = [(t, bits(t)) for t in _tensors([*args, *kwargs.values(), *call.writes])]
 
 
@@ -263,7 +265,7 @@ def _judge_right(call: Call) -> str | None:
         want = reference_or_none(op, call.sample)
     except Exception:
         return None  # the reference has no value there (an empty reduction)
-    rtol, _ = tolerance(op)
+    rtol, _ = tolerance(op, held_to(call.sample, got))
     for a, b in zip(results(got), want or (), strict=False):
         if (wrong := _differ(a, np.asarray(b), max(rtol, 1e-9))) is not None:
             return f"differs from {call.sample.form.like}: {wrong}"
