@@ -111,9 +111,10 @@ def tests(plan: Plan) -> dict[str, str]:
     return out
 
 
-def test_rows(file: OpFile) -> str:
-    """The rows of every op of a file, as Python text: what its generated tests check with."""
-    plan = make_plan(file, base=base_of(file.path))
+def test_rows(file: OpFile, base: OpFile | None = None) -> str:
+    """The rows of every op of a file, as Python text: what its generated tests check with. `base` has what the formulas
+    call besides: the library by default, or the whole file that `file` is a part of."""
+    plan = make_plan(file, base=base or base_of(file.path))
     by_name = plan.file.by_name
     rows = [r for s in plan.shards for r in plan_tests(s, tuple(by_name[op] for op in s.ops))]
     return ",\n".join(f"Op({', '.join(f'{name}={text}' for name, text in r.fields)})" for r in rows)

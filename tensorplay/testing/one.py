@@ -42,8 +42,8 @@ def test(ops: str, op: str) -> int:
     file, package = load(ops)
     entry = _entry(file, op)
     space: dict[str, object] = {"Op": Op, "Form": Form}
-    one = replace(file, entries=(entry,)) if not package else file
-    rows: list[Op] = eval(f"[{test_rows(one)}]", space)
+    text = test_rows(file) if package else test_rows(replace(file, entries=(entry,)), file)
+    rows: list[Op] = eval(f"[{text}]", space)
     failed = 0
     for check in checks([replace(r, package=package) for r in rows if r.name == op]):
         started = time.perf_counter()
