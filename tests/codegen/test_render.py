@@ -168,9 +168,14 @@ def test_a_large_family_is_cut_into_even_shards() -> None:
         def __init__(self, i: int) -> None:
             self.op = f"op{i:03}"
             self.family = type("F", (), {"name": "unary"})
+            self.elementwise = loops
 
+    loops = False
     shards = P.shards_of([Item(i) for i in range(95)])  # type: ignore[list-item]
     assert [len(v) for v in shards.values()] == [32, 32, 31] and list(shards) == ["unary_1", "unary_2", "unary_3"]
+    loops = True  # smaller ones: each loop is compiled for every instruction set
+    shards = P.shards_of([Item(i) for i in range(95)])  # type: ignore[list-item]
+    assert [len(v) for v in shards.values()] == [19] * 5
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------

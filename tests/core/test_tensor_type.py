@@ -177,7 +177,7 @@ def test_operators_refuse_what_is_no_number() -> None:
         (lambda: tp.tanh(1.0), r"tanh: argument 'input' must be Tensor, not float .*tensorplay.tensor"),
         (lambda: tp.tanh(tp.ones(1), dimm=1), r"tanh: unexpected keyword argument 'dimm'; signature"),
         (lambda: tp.tanh(tp.ones(1), input=tp.ones(1)), r"tanh: argument 'input' was given twice"),
-        (lambda: tp.tanh(tp.ones(1), 2), r"tanh: takes at most 1 positional argument, got 2"),
+        (lambda: tp.sin(tp.ones(1), 2), r"sin: takes at most 1 positional argument, got 2"),
         (lambda: tp.transpose(tp.ones(2, 2), 0.5, 1), r"transpose: argument 'dim0' must be int, not float"),
     ],
 )
