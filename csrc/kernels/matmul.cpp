@@ -119,7 +119,7 @@ bool rows_chain(const Operand& x, int64_t* stride) {
   int64_t expected = 0;
   bool first = true;
   for (int i = x.batch_dims; i >= 0; --i) {
-    if (x.s->size(i) == 1) continue;
+    if (x.s->size(i) == 1 || (i == x.batch_dims && x.rows == 1)) continue;
     if (first)
       *stride = x.s->stride(i);
     else if (x.s->stride(i) != expected)
@@ -135,6 +135,10 @@ bool rows_chain(const Operand& x, int64_t* stride) {
 void multiply(const Operand& a, const Operand& b, const Shape& batch, Storage& out, const Scalar& beta,
               const Scalar& alpha) {
   const int64_t count = product(batch);
+  // One matrix times many columns is, transposed, many rows times one matrix; the memory of the result is the same.
+  if (count > 1 && b.cols == 1 && a.rows > 1 && b.s->dim() >= 2 && is_broadcast(a))
+    return multiply({b.s, 1, b.rows, b.cs, b.rs, b.batch_dims}, {a.s, a.cols, a.rows, a.cs, a.rs, a.batch_dims}, batch,
+                    out, beta, alpha);
   // Many matrices times one: a single product over all rows, of a copy where they have no common stride.
   int64_t stride = 0;
   Storage dense;
