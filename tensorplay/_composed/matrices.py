@@ -7,10 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 from .. import _C
+from .shape import _given
 
 
 def multi_dot(tensors: Sequence[Any]) -> Any:
     """Product of several matrices in the order of multiplication that costs least."""
+    tensors = _given("multi_dot", (tensors,))
     count = len(tensors)
     if count < 2:
         raise ValueError(f"multi_dot: needs at least two tensors; it got {count}")

@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorplay as tp
 
+from .reading import need_values, readable
+
 Tensor = Any
 
 
@@ -189,12 +191,12 @@ def ctc_loss(
     labels = _labels(targets, lengths[1], longest, batch, blank)
     # Blanks stand before, between and after the labels.
     wide = 2 * longest + 1
-    path = tp.full([batch, wide], blank, dtype=tp.int64)
+    path = tp.full([batch, 1], blank, dtype=tp.int64)
+    skip = tp.zeros([batch, min(wide, 2)], dtype=tp.bool)
     if longest:
-        path[:, 1::2] = labels
-    skip = tp.zeros([batch, wide], dtype=tp.bool)
-    if wide > 2:
-        skip[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
+        pairs = tp.stack([labels, tp.full([batch, longest], blank, dtype=tp.int64)], 2)
+        path = tp.cat([path, pairs.reshape([batch, 2 * longest])], 1)
+        skip = tp.cat([skip, (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])], 1)
     never = tp.full((), -1e30, dtype=x.dtype)
     scores = x.gather(2, path.unsqueeze(0).expand([steps, batch, wide]))
     start = tp.arange(wide).unsqueeze(0) < tp.tensor([[1 + (n > 0)] for n in lengths[1]])
@@ -219,6 +221,7 @@ def ctc_loss(
 
 
 def _lengths(op: str, name: str, v: Any, batch: int) -> list[int]:
+    need_values(op, name, v, "how far the recursion goes")
     out = [int(n) for n in (v.reshape([-1]).tolist() if isinstance(v, tp.Tensor) else [v] if isinstance(v, int) else v)]
     if len(out) != batch:
         raise ValueError(f"{op}: {name} holds {len(out)} lengths for a batch of {batch}")
@@ -320,7 +323,11 @@ def _unpool(op: str, n: int, input: Tensor, indices: Tensor, kernel: Any, stride
         sizes = wanted
     lead = list(input.shape[:-n])
     total = math.prod(sizes)
-    if indices.numel() and not (int(indices.min().item()) >= 0 and int(indices.max().item()) < total):
+    if (
+        indices.numel()
+        and readable(indices)
+        and not (int(indices.min().item()) >= 0 and int(indices.max().item()) < total)
+    ):
         raise ValueError(f"{op}: an index is out of range for an output of sizes {sizes}")
     flat = tp.zeros([*lead, total], dtype=input.dtype)
     count = math.prod(space)

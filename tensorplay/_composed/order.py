@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorplay as tp
 
+from .reading import need_values, readable, sized_by_values
+
 Tensor = Any
 
 
@@ -23,12 +25,13 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    if dim is None:
-        values, inverse, counts = tp._C.internal.unique_flat(input.detach())
-        return _chosen(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
-    x = input.detach().movedim(dim, 0)
-    order = _row_order(x)
-    values, inverse, counts = _runs(x[order])
+    with sized_by_values("unique"):
+        if dim is None:
+            values, inverse, counts = tp._C.internal.unique_flat(input.detach())
+            return _chosen(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
+        x = input.detach().movedim(dim, 0)
+        order = _row_order(x)
+        values, inverse, counts = _runs(x[order])
     back = tp.empty_like(inverse).scatter(0, order, inverse)
     return _chosen(values.movedim(0, dim), back, counts, return_inverse, return_counts)
 
@@ -36,10 +39,11 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    if dim is None:
-        values, inverse, counts = tp._C.internal.unique_consecutive_flat(input.detach())
-        return _chosen(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
-    values, inverse, counts = _runs(input.detach().movedim(dim, 0))
+    with sized_by_values("unique_consecutive"):
+        if dim is None:
+            values, inverse, counts = tp._C.internal.unique_consecutive_flat(input.detach())
+            return _chosen(values, inverse.reshape(input.shape), counts, return_inverse, return_counts)
+        values, inverse, counts = _runs(input.detach().movedim(dim, 0))
     return _chosen(values.movedim(0, dim), inverse, counts, return_inverse, return_counts)
 
 
@@ -92,9 +96,10 @@ def _quantile(op: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, rule: 
         raise ValueError(f"{op}: q has sizes {list(q.shape)}; a number or a vector is needed")
     if x.numel() == 0:
         raise ValueError(f"{op}: input of sizes {list(x.shape)} has no element")
-    low, high = float(q.min().item()), float(q.max().item())
-    if not (low >= 0 and high <= 1):
-        raise ValueError(f"{op}: q holds {low if not low >= 0 else high}; quantiles are between 0 and 1")
+    if readable(q):
+        low, high = float(q.min().item()), float(q.max().item())
+        if not (low >= 0 and high <= 1):
+            raise ValueError(f"{op}: q holds {low if not low >= 0 else high}; quantiles are between 0 and 1")
     kept = [1] * x.ndim
     if dim is None:
         x, at = x.reshape([-1]), 0
@@ -136,16 +141,23 @@ def _quantile(op: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, rule: 
 # ---- histograms -----------------------------------------------------------------------------------------------------
 
 
-def _range(op: str, x: Tensor, low: float, high: float) -> tuple[float, float]:
-    if low == high and x.numel():
-        low, high = float(x.min().item()), float(x.max().item())
-    if low == high:
-        low, high = low - 1, high + 1
+def _ends(x: Tensor, margin: float) -> tuple[Any, Any]:
+    """The smallest and the largest element, or points around the only one; 0-d tensors inside vmap."""
+    low, high = x.min(), x.max()
+    if readable(x):
+        low, high = float(low.item()), float(high.item())
+        return (low, high) if low != high else (low - margin, high + margin)
+    alone = low == high
+    return tp.where(alone, low - margin, low), tp.where(alone, high + margin, high)
+
+
+def _check_range(op: str, low: Any, high: Any) -> None:
+    if not readable(low, high):
+        return
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"{op}: the range from {low} to {high} is not finite")
     if low > high:
         raise ValueError(f"{op}: the range begins at {low} and ends at {high} below it")
-    return low, high
 
 
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
@@ -153,15 +165,15 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
         raise ValueError(f"histc: bins={bins} is not positive")
     x = input.detach().reshape([-1])
     wide = x.to(tp.float64)
-    low, high = float(min), float(max)
-    if low == high and x.numel():
-        low, high = float(wide.min().item()), float(wide.max().item())
+    low: Any = float(min)
+    high: Any = float(max)
     if low == high:
-        low, high = low - 1, high + 1
-    low, high = _range("histc", wide, low, high)
-    inside = ((wide >= low) & (wide <= high)).nonzero().reshape([-1])
-    at = ((wide[inside] - low) * bins / (high - low)).to(tp.int64).clamp(0, bins - 1)
-    return tp.bincount(at, minlength=bins).to(input.dtype)
+        low, high = _ends(wide, 1) if x.numel() else (low - 1, high + 1)
+    _check_range("histc", low, high)
+    # Elements outside count nothing: what is added up has one size for all samples of a vmap.
+    inside = (wide >= low) & (wide <= high)
+    at = tp.where(inside, (wide - low) * bins / (high - low), tp.zeros_like(wide)).to(tp.int64).clamp(0, bins - 1)
+    return tp.zeros([bins], dtype=tp.int64).scatter_add(0, at, inside.to(tp.int64)).to(input.dtype)
 
 
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
@@ -172,6 +184,7 @@ def histogram(
 ) -> Any:
     x = input.detach().reshape([-1])
     if isinstance(bins, tp.Tensor) and bins.ndim == 0:
+        need_values("histogram", "bins", bins, "the size of the result")
         bins = int(bins.item())
     if isinstance(bins, tp.Tensor):
         edges = bins.detach()
@@ -183,18 +196,24 @@ def histogram(
         if bins < 1:
             raise ValueError(f"histogram: bins={bins} is not positive")
         if range is None:
-            low, high = (float(x.min().item()), float(x.max().item())) if x.numel() else (0.0, 1.0)
+            low, high = _ends(x, 0.5) if x.numel() else (0.0, 1.0)
         else:
             low, high = (float(v) for v in range)
-        low, high = _range("histogram", x, low, high) if low != high else (low - 0.5, high + 0.5)
-        edges = tp.linspace(low, high, bins + 1, dtype=x.dtype)
+            if low == high:
+                low, high = low - 0.5, high + 0.5
+        _check_range("histogram", low, high)
+        if readable(low, high):
+            edges = tp.linspace(low, high, bins + 1, dtype=x.dtype)
+        else:
+            part = tp.linspace(0, 1, bins + 1, dtype=x.dtype)
+            edges = low * (1 - part) + high * part
     count = len(edges) - 1
-    inside = ((x >= edges[0]) & (x <= edges[-1])).nonzero().reshape([-1])
-    at = (searchsorted(edges, x[inside], right=True) - 1).clamp(0, count - 1)
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    at = (searchsorted(edges, x, right=True) - 1).clamp(0, count - 1)
     given = tp.ones_like(x) if weight is None else weight.detach().reshape([-1]).to(x.dtype)
     if len(given) != len(x):
         raise ValueError(f"histogram: {len(given)} weights for {len(x)} elements")
-    hist = tp.zeros([count], dtype=x.dtype).index_add(0, at, given[inside])
+    hist = tp.zeros([count], dtype=x.dtype).index_add(0, at, tp.where(inside, given, tp.zeros_like(given)))
     if density:
         hist = hist / (hist.sum() * (edges[1:] - edges[:-1]))
     return Histogram(hist, edges)
@@ -251,7 +270,7 @@ def cov(
     for name, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None and list(w.shape) != [x.shape[1]]:
             raise ValueError(f"cov: {name} has sizes {list(w.shape)} for {x.shape[1]} observations")
-        if w is not None and w.numel() and float(w.min().item()) < 0:
+        if w is not None and w.numel() and readable(w) and float(w.min().item()) < 0:
             raise ValueError(f"cov: {name} has the negative element {float(w.min().item())}")
     if not x.is_floating_point() and not x.is_complex():
         x = x.to(tp.get_default_dtype())

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorplay as tp
 
+from .reading import need_values, readable
+
 Tensor = Any
 
 
@@ -209,7 +211,10 @@ def repeat_interleave(
         return _places(input, output_size)
     if dim is None:
         input, dim = input.reshape([-1]), 0
-    if isinstance(repeats, int) or repeats.numel() == 1:
+    if output_size is not None and not readable(repeats) and repeats.numel() == 1 and input.ndim:
+        repeats = repeats.reshape([1]).expand([input.shape[dim]])
+    elif isinstance(repeats, int) or repeats.numel() == 1:
+        need_values("repeat_interleave", "repeats", repeats, "the size of the result")
         k = int(repeats) if isinstance(repeats, int) else int(repeats.reshape([]).item())
         if k < 0:
             raise ValueError(f"repeat_interleave: repeats={k} is negative")
@@ -227,6 +232,10 @@ def repeat_interleave(
 
 
 def _places(repeats: Tensor, output_size: int | None) -> Tensor:
+    if not readable(repeats):
+        if output_size is None:
+            need_values("repeat_interleave", "repeats", repeats, "without output_size the size of the result")
+        return tp.searchsorted(repeats.to(tp.int64).cumsum(0), tp.arange(output_size), right=True)
     if repeats.numel() and int(repeats.min().item()) < 0:
         raise ValueError(f"repeat_interleave: repeats has the negative element {int(repeats.min().item())}")
     ends = repeats.to(tp.int64).cumsum(0)
@@ -241,7 +250,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices.is_floating_point() or indices.is_complex() or indices.dtype == tp.bool:
         raise TypeError(f"unravel_index: indices must be whole numbers, not {indices.dtype}")
     total = math.prod(sizes)
-    if indices.numel() and not (int(indices.min().item()) >= 0 and int(indices.max().item()) < total):
+    if (
+        indices.numel()
+        and readable(indices)
+        and not (int(indices.min().item()) >= 0 and int(indices.max().item()) < total)
+    ):
         raise ValueError(f"unravel_index: an index is out of range for sizes {sizes}, which hold {total} elements")
     out = []
     for n in reversed(sizes):
