@@ -60,8 +60,8 @@ def draw_call(op: Op, seed: int, index: int, right: bool) -> Call | None:
         return None
     sample, dtype, odd = drawn
     given = plain(sample, {k: tensor(v) for k, v in sample.given.items()})
-    if dtype == "bf16":
-        given = {k: _bfloat(v) for k, v in given.items()}
+    if dtype in ("bf16", "f32"):  # bfloat16 is drawn as float32; values that a row spells out are float64
+        given = {k: _floats_as(v, getattr(tp, FLOATS[dtype])) for k, v in given.items()}
     names = (op.name, *op.methods, *op.inplace)
     call = Call(op, op.function, [], {}, right, sample, dtype, odd, names)
     if right:
@@ -94,8 +94,8 @@ def _right(op: Op, pick: random.Random, rng: np.random.Generator) -> tuple[Sampl
     return (pick.choice(drawn), dtype, odd) if drawn else None
 
 
-def _bfloat(v: Any) -> Any:
-    return v.to(tp.bfloat16) if isinstance(v, tp.Tensor) and v.is_floating_point() else v
+def _floats_as(v: Any, dtype: Any) -> Any:
+    return v.to(dtype) if isinstance(v, tp.Tensor) and v.is_floating_point() else v
 
 
 def _arranged(op: Op, form: Form, given: dict[str, Any], pick: random.Random) -> tuple[list[Any], dict[str, Any]]:
