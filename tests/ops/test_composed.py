@@ -511,3 +511,54 @@ def test_several_results_into_out():
     assert tp.tensordot(x, x, 1, out=out) is out
     with pytest.raises(RuntimeError, match="out="):
         tp.cumsum(x.requires_grad_(), 0, out=out)
+
+
+# ---- inside vmap ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "op, f",
+    [
+        ("unique", tp.unique),
+        ("unique", lambda x: tp.unique(x, dim=0)),
+        ("unique_consecutive", tp.unique_consecutive),
+        ("repeat_interleave", lambda x: tp.arange(2).repeat_interleave(x)),
+        ("histogram", lambda x: tp.histogram(tp.ones(4), x[0])),
+        ("ctc_loss", lambda x: F.ctc_loss(tp.zeros(4, 2, 3), tp.ones(2, 2, dtype=tp.int64), x, [1, 1])),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_sizes_that_depend_on_values_are_refused_by_name(op, f):
+    with pytest.raises(RuntimeError, match=rf"^{op}: .*vmap: .*(depends on the values|depends on values)") as kept:
+        tp.func.vmap(f)(tp.tensor([[1, 1], [1, 2]]))
+    # The error keeps batched values alive; what comes next is not inside the vmap for that.
+    assert not tp._C._vmap_active()
+    x = tp.ones(2, requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    del kept
+
+
+def test_repeats_of_samples_that_add_up_alike():
+    x, repeats = tp.tensor([5, 6, 7]), tp.tensor([[1, 1, 2], [0, 4, 0]])
+    got = tp.func.vmap(lambda r: x.repeat_interleave(r, output_size=4))(repeats)
+    assert got.tolist() == [[5, 6, 7, 7], [6, 6, 6, 6]]
+
+
+def test_histograms_of_samples_have_their_own_ends():
+    x = RNG.standard_normal((3, 20))
+    x[2] = 4.0
+    counts = tp.func.vmap(lambda s: tp.histc(s, 6))(tp.tensor(x))
+    hist, edges = tp.func.vmap(lambda s: tuple(tp.histogram(s, 6)))(tp.tensor(x))
+    for i in range(3):
+        same(counts[i], tp.histc(tp.tensor(x[i]), 6))
+        want, at = np.histogram(x[i], 6)
+        same(hist[i], want)
+        same(edges[i], at)
+
+
+def test_indices_of_samples_are_checked_by_the_write():
+    place = tp.func.vmap(lambda i: F.max_unpool1d(tp.ones(1, 2), i, 2))
+    assert place(tp.tensor([[[1, 2]]])).tolist() == [[[0, 1, 1, 0]]]
+    with pytest.raises(IndexError, match="out of range"):
+        place(tp.tensor([[[1, 9]]]))
