@@ -302,7 +302,11 @@ def max_unpool3d(
 
 
 def _tuple(v: Any, n: int) -> list[int]:
-    return [v] * n if isinstance(v, int) else list(v) * (n // len(v))
+    if isinstance(v, int):
+        return [v] * n
+    if len(v) not in (1, n):
+        raise ValueError(f"{list(v)} has {len(v)} numbers for {n} dimensions")
+    return list(v) * (n // len(v))
 
 
 def _unpool(op: str, n: int, input: Tensor, indices: Tensor, kernel: Any, stride: Any, padding: Any,
