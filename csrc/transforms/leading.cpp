@@ -150,9 +150,10 @@ Dims Leading::rolled(const Dims& d) {
 
 Dims Leading::summed(const Dims& s) {
   Dims target = sizes_of(levels_);
-  for (int i = s.size(); i < rank_; ++i) target.push_back(1);
+  const int rank = std::max(rank_, int(lifted_));
+  for (int i = s.size(); i < rank; ++i) target.push_back(1);
   for (std::int64_t n : s) target.push_back(n);
-  if (rank_ > s.size()) result_ = s;
+  if (rank > s.size()) result_ = s;
   return target;
 }
 
