@@ -137,7 +137,8 @@ def jacrev(
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         if simple and len(args) == 1 and not kwargs and isinstance(args[0], _C.Tensor) and not args[0].is_complex():
-            nums, chosen, aux = tuple([0]), args, []
+            chosen, aux = args, []
+            nums: tuple[int, ...] = (0,)
             output, pull = _C._func_vjp(func, args, False)
             if isinstance(output, _C.Tensor) and not output.is_complex():  # as in most uses: all the rest in C++
                 return _C._func_jacobian(pull, output)
