@@ -96,7 +96,7 @@ def params(e: Entry, o: Overload, method: bool, inplace: bool = False) -> str:
             for x in ("device: DeviceLike | None = None", "requires_grad: bool = False")
             if x.split(":")[0] not in have
         ]
-    if "nn.functional" in e.home and e.inplace and "inplace" not in have and not inplace:
+    if "nn.functional" in e.home and e.inplace and "inplace" not in have and not inplace and not method:
         parts.append("inplace: bool = False")
     if extra and not starred:
         parts.append("*")

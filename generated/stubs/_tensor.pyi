@@ -862,7 +862,7 @@ class _TensorOps:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
         """One over each element."""
-    def relu(self, inplace: bool = False) -> Tensor:
+    def relu(self) -> Tensor:
         """The element where it is positive, zero elsewhere."""
     def relu_(self) -> Tensor:
         """The element where it is positive, zero elsewhere."""
@@ -926,7 +926,7 @@ class _TensorOps:
         """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
     def sgn_(self) -> Tensor:
         """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
-    def sigmoid(self, inplace: bool = False) -> Tensor:
+    def sigmoid(self) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
     def sigmoid_(self) -> Tensor:
         """Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan."""
@@ -1019,7 +1019,7 @@ class _TensorOps:
         """Tangent of each element, which is in radians."""
     def tan_(self) -> Tensor:
         """Tangent of each element, which is in radians."""
-    def tanh(self, inplace: bool = False) -> Tensor:
+    def tanh(self) -> Tensor:
         """Hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """Hyperbolic tangent of each element."""
