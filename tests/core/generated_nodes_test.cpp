@@ -4,12 +4,10 @@
 #include <cmath>
 #include <set>
 
-#include "ops/binary.h"
-#include "ops/linalg.h"
+#include "ops/binary_3.h"
 #include "ops/node_index.h"
 #include "ops/reduction.h"
-#include "ops/unary_1.h"
-#include "ops/unary_2.h"
+#include "ops/unary_5.h"
 #include "ops/view.h"
 #include "toy_ops.h"
 
