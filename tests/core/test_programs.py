@@ -26,7 +26,9 @@ def test_program(source: Path, tmp_path: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
     installed = package()
     program = tmp_path / source.stem
-    command = [*compiler.split(), "-std=c++20", "-O1", str(source), "-o", str(program)]
+    headers = sorted((installed / "include" / "ops").glob("*.h"))
+    (tmp_path / "all_ops.h").write_text("".join(f'#include "ops/{h.name}"\n' for h in headers), encoding="utf-8")
+    command = [*compiler.split(), "-std=c++20", f"-I{tmp_path}", "-O1", str(source), "-o", str(program)]
     command += [f"-I{installed / 'include'}", f"-L{installed / 'lib'}", "-ltensorplay", "-pthread"]
     command += [f"-Wl,-rpath,{installed / 'lib'}", f"-Wl,-rpath-link,{installed / 'lib'}"]
     built = subprocess.run(command, capture_output=True, text=True)
