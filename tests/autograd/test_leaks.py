@@ -12,9 +12,13 @@ row = pytest.mark.row
 @row("12.nothing leaks")
 @pytest.mark.parametrize("name", WAYS)
 def test_a_dropped_graph_leaves_nothing(name: str) -> None:
-    # Python's own caches settle somewhere below a hundred objects; a leak goes with the rounds.
-    left = measure(WAYS[name], 150, 30)
-    assert left.blocks <= 0 and left.objects < 150, left
+    # The interpreter's own caches grow now and then, a leak grows with the rounds every time.
+    tries = []
+    for _ in range(4):
+        tries.append(measure(WAYS[name], 150, 30))
+        if tries[-1].blocks <= 0 and tries[-1].objects < 75:
+            return
+    raise AssertionError(f"{name}: each of four times memory stayed behind: {tries}")
 
 
 def test_a_leak_is_seen() -> None:
