@@ -25,12 +25,12 @@ endif()
 set(TP_INCLUDE_ROOTS ${CMAKE_CURRENT_SOURCE_DIR}/csrc ${CMAKE_CURRENT_SOURCE_DIR}/generated/cpp)
 
 # Paths below the source tree are hashed relative to it, so that a copy of the tree (demo, mutants) and a second build
-# directory find what the first one compiled.
+# directory find what the first one compiled. The compiler's own list of headers spares a run of the preprocessor.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TP_CCACHE ccache)
   if(TP_CCACHE)
     set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TP_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${TP_CCACHE})
   endif()
 endif()
 
