@@ -13,6 +13,13 @@ endif()
 # -O2 everywhere; the kernels, where vectorisation pays, ask for -O3 themselves (Kernels.cmake).
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
+# The wrappers of ops whose kernels take microseconds at least: a third less to ship and to compile at -Os. Those of the
+# other families stay at -O2, where a call costs 10 to 50 ns less.
+function(tp_small_code)
+  list(FILTER ARGN INCLUDE REGEX "/generated/cpp/(ops|bind)/(composite|conv|fft|memory|nn|random|scan|sort)")
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -Os)
+endfunction()
+
 # The build tree has the layout of the installed package under site/, so it can be imported without installing.
 set(TP_SITE_DIR ${CMAKE_BINARY_DIR}/site)
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
