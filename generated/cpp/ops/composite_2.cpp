@@ -386,13 +386,16 @@ TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const Te
 }
 
 // mH(Tensor input) -> Tensor out
-//   out = conj(transpose(input, -2, -1))
+//   out = conj(transpose(input, -2, -1)) if is_complex(dtype(input)) else transpose(input, -2, -1)
 
 namespace {
 constexpr OpSchema kMHSchema{"mH", "mH(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V mH_compose(const V& input) { return conj(transpose(input, std::int64_t(-2), std::int64_t(-1))); }
+V mH_compose(const V& input) {
+  return (is_complex(dtype(input)) ? conj(transpose(input, std::int64_t(-2), std::int64_t(-1))) : transpose(input,
+      std::int64_t(-2), std::int64_t(-1)));
+}
 }  // namespace
 
 Storage mH(const Storage& input) { return mH_compose<Storage>(input); }
