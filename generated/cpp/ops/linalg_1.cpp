@@ -859,8 +859,9 @@ constexpr OpSchema kCheckedInfoSchema{"checked_info",
 
 TP_COLD TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller,
     std::string_view what) {
-  return batch::loop({kCheckedInfoSchema, {info}},
-      [&](const batch::Samples& samples) { return ops::checked_info(samples[0], check, caller, what); });
+  const batch::Leading in(kCheckedInfoSchema, {info});
+  in.need_rank(0, "info");
+  return in.wrap(ops::checked_info(in[0], check, caller, what));
 }
 }  // namespace
 
@@ -882,8 +883,9 @@ constexpr OpSchema kCheckedPivotsSchema{"checked_pivots",
     "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", 1, Amp::Keep, true};
 
 TP_COLD TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
-  return batch::loop({kCheckedPivotsSchema, {pivots, info}},
-      [&](const batch::Samples& samples) { return ops::checked_pivots(samples[0], samples[1], caller); });
+  const batch::Leading in(kCheckedPivotsSchema, {pivots, info});
+  in.need_rank(1, "pivots");
+  return in.wrap(ops::checked_pivots(in[0], in[1], caller));
 }
 }  // namespace
 
@@ -949,8 +951,9 @@ template <class V>
 V cholesky_ex_core_vjp_input(const V& g_L, const V& L) { return cholesky_backward(g_L, L); }
 
 TP_COLD std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
-  return batch::loop({CholeskyExCoreBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::cholesky_ex_core(samples[0], upper); });
+  const batch::Leading in(CholeskyExCoreBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::cholesky_ex_core(in[0], upper));
 }
 
 TP_COLD void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
@@ -1469,8 +1472,9 @@ V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
 }
 
 TP_COLD std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
-  return batch::loop({InvExCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::inv_ex_core(samples[0]); });
+  const batch::Leading in(InvExCoreBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv_ex_core(in[0]));
 }
 
 TP_COLD void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
@@ -1598,8 +1602,9 @@ V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eig
 }
 
 TP_COLD std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
-  return batch::loop({LinalgEigBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::linalg_eig(samples[0]); });
+  const batch::Leading in(LinalgEigBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eig(in[0]));
 }
 
 TP_COLD void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
@@ -1866,9 +1871,12 @@ V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B
 
 TP_COLD TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
     bool adjoint) {
-  return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
+  const auto call = [&](const TensorRef& LU, const TensorRef& pivots,
+      const TensorRef& B) { return ops::linalg_lu_solve(LU, pivots, B, left, adjoint); };
+  const auto loop = [&] { return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
       [&](const batch::Samples& samples) { return ops::linalg_lu_solve(samples[0], samples[1], samples[2], left,
-      adjoint); });
+      adjoint); }); };
+  return batch::rules::lu_solve(LinalgLuSolveBackward::schema_v1, call, loop, LU, pivots, B, left, adjoint);
 }
 
 TP_COLD void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,

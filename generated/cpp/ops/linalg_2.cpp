@@ -211,9 +211,12 @@ V linalg_solve_triangular_vjp_B(const V& g, const V& A, const Shape& B_shape, bo
 
 TP_COLD TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
     bool unitriangular) {
-  return batch::loop({LinalgSolveTriangularBackward::schema_v1, {A, B}},
+  const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve_triangular(A, B, upper,
+      left, unitriangular); };
+  const auto loop = [&] { return batch::loop({LinalgSolveTriangularBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::linalg_solve_triangular(samples[0], samples[1], upper, left,
-      unitriangular); });
+      unitriangular); }); };
+  return batch::rules::matrices(LinalgSolveTriangularBackward::schema_v1, call, loop, A, B, upper, left, unitriangular);
 }
 
 TP_COLD void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B,
@@ -628,8 +631,9 @@ template <class V>
 V lu_core_vjp_A(const V& g_LU, const V& LU, const V& pivots) { return lu_backward(g_LU, LU, pivots); }
 
 TP_COLD std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
-  return batch::loop({LuCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::lu_core(samples[0], pivot); });
+  const batch::Leading in(LuCoreBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::lu_core(in[0], pivot));
 }
 
 TP_COLD void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
@@ -747,8 +751,9 @@ constexpr OpSchema kLuPermutationSchema{"lu_permutation",
     "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", 1, Amp::Keep, true};
 
 TP_COLD TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
-  return batch::loop({kLuPermutationSchema, {pivots}},
-      [&](const batch::Samples& samples) { return ops::lu_permutation(samples[0], n, dtype); });
+  const batch::Leading in(kLuPermutationSchema, {pivots});
+  in.need_rank(1, "pivots");
+  return in.wrap(ops::lu_permutation(in[0], n, dtype));
 }
 }  // namespace
 
@@ -905,8 +910,9 @@ template <class V>
 V matrix_exp_vjp_input(const V& g, const V& input) { return matrix_exp_backward(g, input); }
 
 TP_COLD TensorRef matrix_exp_batched(const TensorRef& input) {
-  return batch::loop({MatrixExpBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::matrix_exp(samples[0]); });
+  const batch::Leading in(MatrixExpBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::matrix_exp(in[0]));
 }
 
 TP_COLD void matrix_exp_set_tangent(const TensorRef& out, const TensorRef& input) {
@@ -1278,8 +1284,9 @@ V pinv_core_vjp_A(const V& g, const V& A, const V& out) { return pinv_backward(g
 
 TP_COLD TensorRef pinv_core_batched(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
     bool hermitian) {
-  return batch::loop({PinvCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::pinv_core(samples[0], atol, rtol, hermitian); });
+  const batch::Leading in(PinvCoreBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::pinv_core(in[0], atol, rtol, hermitian));
 }
 
 TP_COLD void pinv_core_set_tangent(const TensorRef& out, const TensorRef& A) {
@@ -1372,8 +1379,9 @@ namespace {
 constexpr OpSchema kRefusedSchema{"refused", "refused(Tensor A, str message) -> Tensor out", 1, Amp::Keep, true};
 
 TP_COLD TensorRef refused_batched(const TensorRef& A, std::string_view message) {
-  return batch::loop({kRefusedSchema, {A}}, [&](const batch::Samples& samples) { return ops::refused(samples[0],
-      message); });
+  const batch::Leading in(kRefusedSchema, {A});
+  in.need_rank(0, "A");
+  return in.wrap(ops::refused(in[0], message));
 }
 }  // namespace
 
