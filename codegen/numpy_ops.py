@@ -453,6 +453,7 @@ OPS: dict[str, Callable[..., Any]] = (
         "tie_share": _tie_share,
         "cross_entropy_curvature": _cross_entropy_curvature,
         "dropout": _dropout,
+        "linalg_lstsq": lambda A, B, rcond=None, driver=None: linalg_lstsq(A, B, rcond),
         # A draw that keeps everything: enough to see the shape of what is made of it.
         "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
     }
