@@ -46,7 +46,7 @@ Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
@@ -143,7 +143,7 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv1d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -260,7 +260,7 @@ Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv1d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -377,7 +377,7 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv2d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -494,7 +494,7 @@ Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv2d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -611,7 +611,7 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv3d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -728,7 +728,7 @@ Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias,
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv3d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -848,7 +848,7 @@ Storage conv_transpose1d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv_transpose1d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -969,7 +969,7 @@ Storage conv_transpose2d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv_transpose2d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1090,7 +1090,7 @@ Storage conv_transpose3d(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv_transpose3d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1210,7 +1210,7 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1323,7 +1323,7 @@ Storage convolution_input_backward(const Storage& grad, const Storage& weight, c
 }
 TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
       dilation, groups));
@@ -1433,7 +1433,7 @@ Storage convolution_mode(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
@@ -1543,7 +1543,7 @@ Storage convolution_mode_input_backward(const Storage& grad, const Storage& weig
 }
 TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
       padding, dilation, groups));
@@ -1645,7 +1645,7 @@ Storage convolution_mode_weight_backward(const Storage& grad, const Storage& inp
 }
 TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
       padding, dilation, groups));
@@ -1746,7 +1746,7 @@ Storage convolution_weight_backward(const Storage& grad, const Storage& input, c
 }
 TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
       dilation, groups));
@@ -1826,7 +1826,7 @@ Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilati
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return im2col_batched(input, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {

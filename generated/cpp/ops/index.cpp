@@ -100,7 +100,7 @@ Storage as_strided_backward(const Storage& grad, const Dims& input_size, const D
 }
 TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return as_strided_backward_batched(grad, input_size, size, stride, storage_offset);
   TensorRef slope = wiring::wrap(as_strided_backward(grad->storage(), input_size, size, stride, storage_offset));
   if (wiring::records(grad)) {
@@ -180,7 +180,7 @@ Storage as_strided_scatter(const Storage& input, const Storage& src, const Dims&
 }
 TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return as_strided_scatter_batched(input, src, size, stride, storage_offset);
   TensorRef out = wiring::wrap(as_strided_scatter(input->storage(), src->storage(), size, stride, storage_offset));
   if (wiring::records(input, src)) {
@@ -241,7 +241,7 @@ Storage bincount(const Storage& input, const Storage& weights, std::int64_t minl
   return kernels::bincount(kBincountSchema, input, weights, minlength);
 }
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weights))
+  if (TP_UNLIKELY(batch::any(input, weights)))
     return bincount_batched(input, weights, minlength);
   TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
   return out;
@@ -279,7 +279,7 @@ Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t of
 }
 TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return diagonal_backward_batched(grad, size, offset, dim1, dim2);
   TensorRef slope = wiring::wrap(diagonal_backward(grad->storage(), size, offset, dim1, dim2));
   if (wiring::records(grad)) {
@@ -352,7 +352,7 @@ Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t 
 }
 TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return diagonal_scatter_batched(input, src, offset, dim1, dim2);
   TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
   if (wiring::records(input, src)) {
@@ -424,7 +424,7 @@ Storage embedding(const Storage& input, const Storage& weight, std::optional<std
   return kernels::embedding(EmbeddingBackward::schema_v1, input, weight, padding_idx);
 }
 TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+  if (TP_UNLIKELY(batch::any(input, weight)))
     return embedding_batched(input, weight, padding_idx);
   TensorRef out = wiring::wrap(embedding(input->storage(), weight->storage(), padding_idx));
   if (wiring::records(weight)) {
@@ -494,7 +494,7 @@ Storage embedding_backward(const Storage& grad, const Storage& input, std::int64
 }
 TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return embedding_backward_batched(grad, input, num_weights, padding_idx);
   TensorRef slope = wiring::wrap(embedding_backward(grad->storage(), input->storage(), num_weights, padding_idx));
   if (wiring::records(grad)) {
@@ -559,7 +559,7 @@ Storage gather(const Storage& input, std::int64_t dim, const Storage& index) {
   return kernels::gather(GatherBackward::schema_v1, input, dim, index);
 }
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return gather_batched(input, dim, index);
   TensorRef out = wiring::wrap(gather(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
@@ -621,7 +621,7 @@ Storage index(const Storage& input, std::span<const Storage> indices) {
   return kernels::index(IndexBackward::schema_v1, input, indices);
 }
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices))
+  if (TP_UNLIKELY(batch::any(input, indices)))
     return index_batched(input, indices);
   TensorRef out = wiring::wrap(index(input->storage(), storages_of(indices)));
   if (wiring::records(input)) {
@@ -701,7 +701,7 @@ Storage index_add(const Storage& input, std::int64_t dim, const Storage& index, 
 }
 TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_add_batched(input, dim, index, source, alpha);
   TensorRef out = wiring::wrap(index_add(input->storage(), dim, index->storage(), source->storage(), alpha));
   if (wiring::records(input, source)) {
@@ -721,14 +721,15 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(IndexAddBackward::schema_v1, input, index_add(batch::kept(input, index, source), dim, index,
         source, alpha));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = index_add(input, dim, index, source, alpha);
+    dual = index_add(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(source, input), alpha);
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -809,7 +810,7 @@ Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_copy(IndexCopyBackward::schema_v1, input, dim, index, source);
 }
 TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_copy_batched(input, dim, index, source);
   TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
   if (wiring::records(input, source)) {
@@ -827,14 +828,15 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
   return out;
 }
 TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(IndexCopyBackward::schema_v1, input, index_copy(batch::kept(input, index, source), dim, index,
         source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = index_copy(input, dim, index, source);
+    dual = index_copy(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(source, input));
   Ref<IndexCopyBackward> node;
   if (record) {
     node = make_node<IndexCopyBackward>();
@@ -916,7 +918,7 @@ Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_fill(IndexFillBackward::schema_v1, input, dim, index, value);
 }
 TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+  if (TP_UNLIKELY(batch::any(input, index, value)))
     return index_fill_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -934,14 +936,15 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
   return out;
 }
 TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+  if (TP_UNLIKELY(batch::any(input, index, value)))
     return batch::assign(IndexFillBackward::schema_v1, input, index_fill(batch::kept(input, index, value), dim, index,
         value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = index_fill(input, dim, index, value);
+    dual = index_fill(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(value, input));
   Ref<IndexFillBackward> node;
   if (record) {
     node = make_node<IndexFillBackward>();
@@ -1028,7 +1031,7 @@ Storage index_put(const Storage& input, std::span<const Storage> indices, const 
 }
 TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+  if (TP_UNLIKELY(batch::any(input, indices, values)))
     return index_put_batched(input, indices, values, accumulate);
   TensorRef out = wiring::wrap(index_put(input->storage(), storages_of(indices), values->storage(), accumulate));
   if (wiring::records(input, values)) {
@@ -1049,14 +1052,14 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+  if (TP_UNLIKELY(batch::any(input, indices, values)))
     return batch::assign(IndexPutBackward::schema_v1, input, index_put(batch::kept(input, indices, values), indices,
         values, accumulate));
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    dual = index_put(input, indices, values, accumulate);
+    dual = index_put(wiring::before_change(input, input), indices, wiring::before_change(values, input), accumulate);
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -1129,7 +1132,7 @@ Storage index_select(const Storage& input, std::int64_t dim, const Storage& inde
   return kernels::index_select(IndexSelectBackward::schema_v1, input, dim, index);
 }
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return index_select_batched(input, dim, index);
   TensorRef out = wiring::wrap(index_select(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
@@ -1187,7 +1190,7 @@ Storage masked_scatter(const Storage& input, const Storage& mask, const Storage&
   return kernels::masked_scatter(kMaskedScatterSchema, input, mask, source);
 }
 TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+  if (TP_UNLIKELY(batch::any(input, mask, source)))
     return masked_scatter_compose<TensorRef>(input, mask, source);
   if (!(wiring::records(input, source) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &source})))) {
     return wiring::wrap(masked_scatter(input->storage(), mask->storage(), source->storage()));
@@ -1195,13 +1198,14 @@ TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const Te
   return masked_scatter_compose<TensorRef>(input, mask, source);
 }
 TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+  if (TP_UNLIKELY(batch::any(input, mask, source)))
     return batch::assign(kMaskedScatterSchema, input, masked_scatter(batch::kept(input, mask, source), mask, source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kMaskedScatterSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = masked_scatter(input, mask, source);
+    dual = masked_scatter(wiring::before_change(input, input), wiring::before_change(mask, input),
+        wiring::before_change(source, input));
   TensorRef result = record ? masked_scatter(clone(input), mask, source) : masked_scatter(input, mask, source);
   kernels::copy_broadcast("masked_scatter_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -1234,7 +1238,7 @@ Storage masked_select(const Storage& input, const Storage& mask) {
   return kernels::masked_select(MaskedSelectBackward::schema_v1, input, mask);
 }
 TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask))
+  if (TP_UNLIKELY(batch::any(input, mask)))
     return masked_select_batched(input, mask);
   TensorRef out = wiring::wrap(masked_select(input->storage(), mask->storage()));
   if (wiring::records(input)) {
@@ -1294,7 +1298,7 @@ Storage masked_select_backward(const Storage& grad, const Storage& mask, const D
   return kernels::masked_select_backward(MaskedSelectBackwardBackward::schema_v1, grad, mask, size);
 }
 TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, mask))
+  if (TP_UNLIKELY(batch::any(grad, mask)))
     return masked_select_backward_batched(grad, mask, size);
   TensorRef slope = wiring::wrap(masked_select_backward(grad->storage(), mask->storage(), size));
   if (wiring::records(grad)) {
@@ -1339,7 +1343,7 @@ TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
 
 Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
 TensorRef nonzero(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nonzero_batched(input);
   TensorRef out = wiring::wrap(nonzero(input->storage()));
   return out;
@@ -1363,7 +1367,7 @@ Storage one_hot(const Storage& input, std::int64_t num_classes) {
   return kernels::one_hot(kOneHotSchema, input, num_classes);
 }
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return one_hot_batched(input, num_classes);
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
@@ -1390,13 +1394,14 @@ TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& s
   return put_compose<TensorRef>(input, index, source, accumulate);
 }
 TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(kPutSchema, input, put(batch::kept(input, index, source), index, source, accumulate));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kPutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = put(input, index, source, accumulate);
+    dual = put(wiring::before_change(input, input), wiring::before_change(index, input), wiring::before_change(source,
+        input), accumulate);
   TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
   kernels::copy_broadcast("put_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -1442,7 +1447,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return scatter_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
   if (wiring::records(input)) {
@@ -1459,13 +1464,13 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return batch::assign(ScatterBackward::schema_v1, input, scatter(batch::kept(input, index), dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = scatter(input, dim, index, value);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input), value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -1543,7 +1548,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_1_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -1561,13 +1566,14 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterBackward1::schema_v1, input, scatter(batch::kept(input, index, src), dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter(input, dim, index, src);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -1648,7 +1654,7 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
   return kernels::scatter_add(ScatterAddBackward::schema_v1, input, dim, index, src);
 }
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_add_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -1666,14 +1672,15 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(batch::kept(input, index, src), dim, index,
         src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter_add(input, dim, index, src);
+    dual = scatter_add(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -1731,7 +1738,7 @@ Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Stora
 }
 TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_reduce_value_batched(input, dim, index, src, reduce, include_self);
   TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
       include_self));
@@ -1758,7 +1765,7 @@ Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bo
   return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
 }
 TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(sorted_sequence, input))
+  if (TP_UNLIKELY(batch::any(sorted_sequence, input)))
     return searchsorted_in_batched(sorted_sequence, input, right);
   TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
@@ -1791,7 +1798,7 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
   return kernels::select_backward(SelectBackwardBackward::schema_v1, grad, size, dim, index);
 }
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return select_backward_batched(grad, size, dim, index);
   TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
   if (wiring::records(grad)) {
@@ -1857,7 +1864,7 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
   return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
 }
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return select_scatter_batched(input, src, dim, index);
   TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
   if (wiring::records(input, src)) {
@@ -1928,7 +1935,7 @@ Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim, 
 }
 TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return slice_backward_batched(grad, size, dim, start, end, step);
   TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
   if (wiring::records(grad)) {
@@ -2002,7 +2009,7 @@ Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim
 }
 TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return slice_scatter_batched(input, src, dim, start, end, step);
   TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
   if (wiring::records(input, src)) {
@@ -2115,7 +2122,7 @@ Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_
 }
 TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
     std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return unfold_backward_batched(grad, input_size, dimension, size, step);
   TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
   if (wiring::records(grad)) {

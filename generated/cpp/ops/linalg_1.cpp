@@ -156,7 +156,7 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return addbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -184,14 +184,15 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 }
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(AddbmmBackward::schema_v1, input, addbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = addbmm(input, batch1, batch2, beta, alpha);
+    dual = addbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<AddbmmBackward> node;
   if (record) {
     node = make_node<AddbmmBackward>();
@@ -287,7 +288,7 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return addmm_batched(input, mat1, mat2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -314,14 +315,15 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 }
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return batch::assign(AddmmBackward::schema_v1, input, addmm(batch::kept(input, mat1, mat2), mat1, mat2, beta,
         alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
-    dual = addmm(input, mat1, mat2, beta, alpha);
+    dual = addmm(wiring::before_change(input, input), wiring::before_change(mat1, input), wiring::before_change(mat2,
+        input), beta, alpha);
   Ref<AddmmBackward> node;
   if (record) {
     node = make_node<AddmmBackward>();
@@ -419,7 +421,7 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
@@ -441,13 +443,14 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 }
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return batch::assign(AddmvBackward::schema_v1, input, addmv(batch::kept(input, mat, vec), mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
-    dual = addmv(input, mat, vec, beta, alpha);
+    dual = addmv(wiring::before_change(input, input), wiring::before_change(mat, input), wiring::before_change(vec,
+        input), beta, alpha);
   Ref<AddmvBackward> node;
   if (record) {
     node = make_node<AddmvBackward>();
@@ -542,7 +545,7 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
@@ -564,13 +567,14 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 }
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return batch::assign(AddrBackward::schema_v1, input, addr(batch::kept(input, vec1, vec2), vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
-    dual = addr(input, vec1, vec2, beta, alpha);
+    dual = addr(wiring::before_change(input, input), wiring::before_change(vec1, input), wiring::before_change(vec2,
+        input), beta, alpha);
   Ref<AddrBackward> node;
   if (record) {
     node = make_node<AddrBackward>();
@@ -671,7 +675,7 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return baddbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -699,14 +703,15 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 }
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = baddbmm(input, batch1, batch2, beta, alpha);
+    dual = baddbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<BaddbmmBackward> node;
   if (record) {
     node = make_node<BaddbmmBackward>();
@@ -786,7 +791,7 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat2)))
     return bmm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -870,7 +875,7 @@ Storage checked_info(const Storage& info, bool check, std::string_view caller, s
   return kernels::linalg_checked_info(kCheckedInfoSchema, info, check, caller, what);
 }
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(info))
+  if (TP_UNLIKELY(batch::any(info)))
     return checked_info_batched(info, check, caller, what);
   TensorRef out = wiring::wrap(checked_info(info->storage(), check, caller, what));
   return out;
@@ -894,7 +899,7 @@ Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_v
   return kernels::linalg_checked_pivots(kCheckedPivotsSchema, pivots, info, caller);
 }
 TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots, info))
+  if (TP_UNLIKELY(batch::any(pivots, info)))
     return checked_pivots_batched(pivots, info, caller);
   TensorRef out = wiring::wrap(checked_pivots(pivots->storage(), info->storage(), caller));
   return out;
@@ -975,7 +980,7 @@ std::array<Storage, 2> cholesky_ex_core(const Storage& input, bool upper) {
   return kernels::linalg_cholesky_ex(CholeskyExCoreBackward::schema_v1, input, upper);
 }
 std::array<TensorRef, 2> cholesky_ex_core(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_ex_core_batched(input, upper);
   std::array<Storage, 2> results = cholesky_ex_core(input->storage(), upper);
   TensorRef L = wiring::wrap(std::move(results[0]));
@@ -1103,7 +1108,7 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
@@ -1252,7 +1257,7 @@ Storage det(const Storage& A) {
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
@@ -1319,7 +1324,7 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+  if (TP_UNLIKELY(batch::any(input, tensor)))
     return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
@@ -1404,7 +1409,7 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {
@@ -1496,7 +1501,7 @@ std::array<Storage, 2> inv_ex_core(const Storage& A) {
   return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return inv_ex_core_batched(A);
   std::array<Storage, 2> results = inv_ex_core(A->storage());
   TensorRef inverse = wiring::wrap(std::move(results[0]));
@@ -1627,7 +1632,7 @@ std::array<Storage, 2> linalg_eig(const Storage& A) {
   return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eig_batched(A);
   std::array<Storage, 2> results = linalg_eig(A->storage());
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
@@ -1705,7 +1710,7 @@ std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
 }
 std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigh_batched(A, UPLO);
   std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
@@ -1758,7 +1763,7 @@ V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
 
 Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
 TensorRef linalg_eigvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigvals_compose<TensorRef>(A);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_eigvals(A->storage()));
@@ -1781,7 +1786,7 @@ Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
 }
 TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
@@ -1899,7 +1904,7 @@ Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage&
   return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
 }
 TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(LU, pivots, B))
+  if (TP_UNLIKELY(batch::any(LU, pivots, B)))
     return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
   TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
   if (wiring::records(LU, B)) {
@@ -2038,7 +2043,7 @@ std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
   return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
 }
 std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_qr_batched(A, mode);
   std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
   TensorRef Q = wiring::wrap(std::move(results[0]));

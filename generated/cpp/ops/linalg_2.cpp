@@ -149,7 +149,7 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
@@ -239,7 +239,7 @@ Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, 
   return kernels::linalg_solve_triangular(LinalgSolveTriangularBackward::schema_v1, A, B, upper, left, unitriangular);
 }
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_triangular_batched(A, B, upper, left, unitriangular);
   TensorRef out = wiring::wrap(linalg_solve_triangular(A->storage(), B->storage(), upper, left, unitriangular));
   if (wiring::records(A, B)) {
@@ -323,7 +323,7 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
@@ -382,7 +382,7 @@ V linalg_svdvals_compose(const V& A) { return std::get<1>(linalg_svd(A, false));
 
 Storage linalg_svdvals(const Storage& A) { return kernels::linalg_svdvals(kLinalgSvdvalsSchema, A); }
 TensorRef linalg_svdvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svdvals_compose<TensorRef>(A);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_svdvals(A->storage()));
@@ -458,7 +458,7 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return linear_batched(input, weight, bias);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -571,7 +571,7 @@ std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optio
   return kernels::linalg_lstsq(LstsqCoreBackward::schema_v1, A, B, rcond);
 }
 std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return lstsq_core_batched(A, B, rcond);
   std::array<Storage, 4> results = lstsq_core(A->storage(), B->storage(), rcond);
   TensorRef solution = wiring::wrap(std::move(results[0]));
@@ -655,7 +655,7 @@ std::array<Storage, 3> lu_core(const Storage& A, bool pivot) {
   return kernels::linalg_lu_core(LuCoreBackward::schema_v1, A, pivot);
 }
 std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return lu_core_batched(A, pivot);
   std::array<Storage, 3> results = lu_core(A->storage(), pivot);
   TensorRef LU = wiring::wrap(std::move(results[0]));
@@ -762,7 +762,7 @@ Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype) {
   return kernels::linalg_permutation(kLuPermutationSchema, pivots, n, dtype);
 }
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots))
+  if (TP_UNLIKELY(batch::any(pivots)))
     return lu_permutation_batched(pivots, n, dtype);
   TensorRef out = wiring::wrap(lu_permutation(pivots->storage(), n, dtype));
   return out;
@@ -857,7 +857,7 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return matmul_batched(input, other);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -932,7 +932,7 @@ Storage matrix_exp(const Storage& input) {
   return kernels::linalg_matrix_exp(MatrixExpBackward::schema_v1, input);
 }
 TensorRef matrix_exp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return matrix_exp_batched(input);
   TensorRef out = wiring::wrap(matrix_exp(input->storage()));
   if (wiring::records(input)) {
@@ -1105,7 +1105,7 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat2)))
     return mm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1184,7 +1184,7 @@ Storage mv(const Storage& input, const Storage& vec) {
   return kernels::mv(MvBackward::schema_v1, input, vec);
 }
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
+  if (TP_UNLIKELY(batch::any(input, vec)))
     return mv_batched(input, vec);
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {
@@ -1306,7 +1306,7 @@ Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<do
   return kernels::linalg_pinv(PinvCoreBackward::schema_v1, A, atol, rtol, hermitian);
 }
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return pinv_core_batched(A, atol, rtol, hermitian);
   TensorRef out = wiring::wrap(pinv_core(A->storage(), atol, rtol, hermitian));
   if (wiring::records(A)) {
@@ -1389,7 +1389,7 @@ Storage refused(const Storage& A, std::string_view message) {
   return kernels::linalg_refused(kRefusedSchema, A, message);
 }
 TensorRef refused(const TensorRef& A, std::string_view message) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return refused_batched(A, message);
   TensorRef out = wiring::wrap(refused(A->storage(), message));
   return out;
@@ -1432,7 +1432,7 @@ std::array<Storage, 2> slogdet(const Storage& A) {
   return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> slogdet(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return slogdet_batched(A);
   std::array<Storage, 2> results = slogdet(A->storage());
   TensorRef sign = wiring::wrap(std::move(results[0]));

@@ -354,7 +354,7 @@ Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype>
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -434,7 +434,7 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
   return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return log_softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
@@ -568,7 +568,7 @@ std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
@@ -669,7 +669,7 @@ std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
@@ -774,7 +774,7 @@ std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool3d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
@@ -937,7 +937,7 @@ std::array<Storage, 3> native_attention(const Storage& query, const Storage& key
 }
 std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(query, key, value, attn_mask))
+  if (TP_UNLIKELY(batch::any(query, key, value, attn_mask)))
     return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
   std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
       storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
@@ -1052,8 +1052,7 @@ std::array<Storage, 4> native_attention_backward(const Storage& grad, const Stor
 std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
     const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
     const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, query, key, value, attn_mask, out, logsumexp,
-      random_state))
+  if (TP_UNLIKELY(batch::any(grad, query, key, value, attn_mask, out, logsumexp, random_state)))
     return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
         random_state, dropout_p, is_causal, scale, want_mask);
   if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
@@ -1143,7 +1142,7 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
 }
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias, running_mean, running_var))
+  if (TP_UNLIKELY(batch::any(input, weight, bias, running_mean, running_var)))
     return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
   std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
       storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
@@ -1248,7 +1247,7 @@ std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
     const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, weight, mu, rstd))
+  if (TP_UNLIKELY(batch::any(grad, input, weight, mu, rstd)))
     return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
@@ -1332,7 +1331,7 @@ std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_
 }
 std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
     const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return native_group_norm_batched(input, num_groups, weight, bias, eps);
   std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
       storage_or_absent(bias), eps);
@@ -1437,7 +1436,7 @@ std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
     std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -1525,7 +1524,7 @@ std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& norma
 }
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
   std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
       storage_or_absent(bias), eps);

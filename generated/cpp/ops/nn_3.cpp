@@ -125,7 +125,7 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -199,7 +199,7 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+  if (TP_UNLIKELY(batch::any(input, weight)))
     return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -287,7 +287,7 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, rstd, weight)))
     return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
         want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -369,7 +369,7 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+  if (TP_UNLIKELY(batch::any(grad, target, weight, total_weight)))
     return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
@@ -454,7 +454,7 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+  if (TP_UNLIKELY(batch::any(input, target, weight)))
     return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);
@@ -908,7 +908,7 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -987,7 +987,7 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
@@ -1112,7 +1112,7 @@ Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -1179,7 +1179,7 @@ Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::v
 }
 TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_bicubic_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -1251,7 +1251,7 @@ Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, co
 }
 TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -1318,7 +1318,7 @@ Storage upsample_linear_to(const Storage& input, const Dims& size, const std::ve
 }
 TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_linear_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -1388,7 +1388,7 @@ Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_nearest_backward_batched(grad, input_size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
   if (wiring::records(grad)) {
@@ -1452,7 +1452,7 @@ Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::v
   return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
 }
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_nearest_to_batched(input, size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
   if (wiring::records(input)) {

@@ -38,7 +38,7 @@ Storage bernoulli(const Storage& input, Generator* generator) {
   return kernels::bernoulli(kBernoulliSchema, input, generator);
 }
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return bernoulli_batched(input, generator);
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
   return out;
@@ -64,7 +64,7 @@ TensorRef exponential(const TensorRef& input, double lambd, Generator* generator
   return exponential_compose<TensorRef>(input, lambd, generator);
 }
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kExponentialSchema, input, exponential(batch::kept(input), lambd, generator));
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
@@ -93,7 +93,7 @@ Storage multinomial(const Storage& input, std::int64_t num_samples, bool replace
   return kernels::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
 TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return multinomial_batched(input, num_samples, replacement, generator);
   TensorRef out = wiring::wrap(multinomial(input->storage(), num_samples, replacement, generator));
   return out;
@@ -134,7 +134,7 @@ std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator*
   return kernels::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return native_dropout_batched(input, p, generator);
   std::array<Storage, 2> results = native_dropout(input->storage(), p, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -193,7 +193,7 @@ TensorRef normal(const TensorRef& input, double mean, double std, Generator* gen
   return normal_compose<TensorRef>(input, mean, std, generator);
 }
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kNormalSchema, input, normal(batch::kept(input), mean, std, generator));
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
@@ -221,7 +221,7 @@ Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> d
   return kernels::rand(kRandSchema, size, generator, dtype);
 }
 TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return rand_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_rand(size, generator, dtype));
   return out;
@@ -242,7 +242,7 @@ Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtyp
   return kernels::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return rand_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(rand_like(input->storage(), generator, dtype));
   return out;
@@ -264,7 +264,7 @@ Storage make_randint(std::int64_t high, const Dims& size, Generator* generator, 
   return kernels::randint_high(kRandintSchema, high, size, generator, dtype);
 }
 TensorRef randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_batched(high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(high, size, generator, dtype));
   return out;
@@ -289,7 +289,7 @@ Storage make_randint(std::int64_t low, std::int64_t high, const Dims& size, Gene
 }
 TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_1_batched(low, high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(low, high, size, generator, dtype));
   return out;
@@ -310,7 +310,7 @@ Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> 
   return kernels::randn(kRandnSchema, size, generator, dtype);
 }
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randn_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_randn(size, generator, dtype));
   return out;
@@ -331,7 +331,7 @@ Storage randn_like(const Storage& input, Generator* generator, std::optional<Dty
   return kernels::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randn_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(randn_like(input->storage(), generator, dtype));
   return out;
@@ -352,7 +352,7 @@ Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype>
   return kernels::randperm(kRandpermSchema, n, generator, dtype);
 }
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randperm_batched(n, generator, dtype);
   TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
   return out;
@@ -380,7 +380,7 @@ TensorRef uniform(const TensorRef& input, double low, double high, Generator* ge
   return uniform_compose<TensorRef>(input, low, high, generator);
 }
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kUniformSchema, input, uniform(batch::kept(input), low, high, generator));
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);

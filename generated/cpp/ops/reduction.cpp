@@ -73,7 +73,7 @@ Storage all(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::all(kAllSchema, input, dim, keepdim);
 }
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return all_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(all(input->storage(), dim, keepdim));
   return out;
@@ -114,7 +114,7 @@ Storage amax(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amax(AmaxBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return amax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amax(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
@@ -185,7 +185,7 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amin(AminBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return amin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amin(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
@@ -262,7 +262,7 @@ Storage any(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::any(kAnySchema, input, dim, keepdim);
 }
 TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return any_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(any(input->storage(), dim, keepdim));
   return out;
@@ -287,7 +287,7 @@ Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmax(kArgmaxSchema, input, dim, keepdim);
 }
 TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return argmax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmax(input->storage(), dim, keepdim));
   return out;
@@ -312,7 +312,7 @@ Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmin(kArgminSchema, input, dim, keepdim);
 }
 TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return argmin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmin(input->storage(), dim, keepdim));
   return out;
@@ -336,7 +336,7 @@ Storage count_nonzero(const Storage& input, const Dims& dim) {
   return kernels::count_nonzero(kCountNonzeroSchema, input, dim);
 }
 TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return count_nonzero_batched(input, dim);
   TensorRef out = wiring::wrap(count_nonzero(input->storage(), dim));
   return out;
@@ -382,7 +382,7 @@ std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64
   return kernels::kthvalue(KthvalueBackward::schema_v1, input, k, dim, keepdim);
 }
 std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return kthvalue_batched(input, k, dim, keepdim);
   std::array<Storage, 2> results = kthvalue(input->storage(), k, dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -458,7 +458,7 @@ Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::logsumexp(LogsumexpBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logsumexp_batched(input, dim, keepdim);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -588,7 +588,7 @@ std::array<Storage, 2> max_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::max_dim(MaxDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = max_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -655,7 +655,7 @@ Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<
   return kernels::mean(MeanBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mean_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(mean(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -759,7 +759,7 @@ Storage median_all(const Storage& input) {
   return kernels::median(MedianAllBackward::schema_v1, input);
 }
 TensorRef median_all(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return median_all_batched(input);
   TensorRef out = wiring::wrap(median_all(input->storage()));
   if (wiring::records(input)) {
@@ -832,7 +832,7 @@ std::array<Storage, 2> median_dim(const Storage& input, std::int64_t dim, bool k
   return kernels::median_dim(MedianDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return median_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = median_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -961,7 +961,7 @@ std::array<Storage, 2> min_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::min_dim(MinDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return min_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = min_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -1039,7 +1039,7 @@ std::array<Storage, 2> mode(const Storage& input, std::int64_t dim, bool keepdim
   return kernels::mode(ModeBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mode_batched(input, dim, keepdim);
   std::array<Storage, 2> results = mode(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -1130,7 +1130,7 @@ Storage nanmedian(const Storage& input) {
   return kernels::nanmedian(NanmedianBackward::schema_v1, input);
 }
 TensorRef nanmedian(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nanmedian_batched(input);
   TensorRef out = wiring::wrap(nanmedian(input->storage()));
   if (wiring::records(input)) {
@@ -1198,7 +1198,7 @@ Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optiona
   return kernels::nansum(NansumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nansum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(nansum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -1268,7 +1268,7 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return prod_batched(input, dim, keepdim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1474,7 +1474,7 @@ Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::std(StdOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return std_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(std_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
@@ -1540,7 +1540,7 @@ Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<D
   return kernels::sum(SumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(sum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -1598,7 +1598,7 @@ Storage sum_to(const Storage& input, const Dims& size) {
   return kernels::sum_to(SumToBackward::schema_v1, input, size);
 }
 TensorRef sum_to(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sum_to_batched(input, size);
   TensorRef out = wiring::wrap(sum_to(input->storage(), size));
   if (wiring::records(input)) {
@@ -1817,7 +1817,7 @@ Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::var(VarOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return var_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(var_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
@@ -1893,7 +1893,7 @@ Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bo
 }
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return vector_norm_batched(input, ord, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(vector_norm(input->storage(), ord, dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {

@@ -91,6 +91,8 @@ constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(neg(modified_bessel_k1(input)), g);
 }
 
@@ -111,7 +113,7 @@ Storage modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
 }
 TensorRef modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -154,6 +156,8 @@ constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
@@ -174,7 +178,7 @@ Storage modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
 }
 TensorRef modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -217,6 +221,7 @@ constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
 
 TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
       square(input)))), g);
 }
@@ -236,7 +241,7 @@ TP_COLD void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
 TensorRef ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtr_batched(input);
   TensorRef out = wiring::wrap(ndtr(input->storage()));
   if (wiring::records(input)) {
@@ -279,6 +284,7 @@ constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
 
 TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
       square(out)))), g);
 }
@@ -298,7 +304,7 @@ TP_COLD void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
 TensorRef ndtri(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtri_batched(input);
   TensorRef out = wiring::wrap(ndtri(input->storage()));
   if (wiring::records(input)) {
@@ -340,7 +346,10 @@ namespace {
 constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
 constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
+TensorRef neg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kNegVjpInputSpec, loops[kNegVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g);
+}
 
 TP_COLD TensorRef neg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -363,7 +372,7 @@ TP_COLD void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
 TensorRef neg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg_batched(input);
   TensorRef out = wiring::wrap(neg(input->storage()));
   if (wiring::records(input)) {
@@ -378,13 +387,13 @@ TensorRef neg(const TensorRef& input) {
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = neg(input);
+    dual = neg(wiring::before_change(input, input));
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -398,7 +407,7 @@ TensorRef neg_(const TensorRef& input) {
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
   wiring::check_out(NegBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -437,6 +446,7 @@ constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
 
 TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+  if (TensorRef fast = fused(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &input}, {order})) return fast;
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
 
@@ -457,7 +467,7 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
   return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
 }
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return polygamma_of_batched(input, order);
   TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
   if (wiring::records(input)) {
@@ -500,7 +510,10 @@ namespace {
 constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
+TensorRef rad2deg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(57.29577951308232)), g);
+}
 
 TP_COLD TensorRef rad2deg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -523,7 +536,7 @@ TP_COLD void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
 TensorRef rad2deg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg_batched(input);
   TensorRef out = wiring::wrap(rad2deg(input->storage()));
   if (wiring::records(input)) {
@@ -538,13 +551,13 @@ TensorRef rad2deg(const TensorRef& input) {
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rad2deg(input);
+    dual = rad2deg(wiring::before_change(input, input));
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -558,7 +571,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
   wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -598,6 +611,7 @@ constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
 
 TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(neg(square(out))), g);
 }
 
@@ -622,7 +636,7 @@ TP_COLD void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input
 
 Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
 TensorRef reciprocal(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal_batched(input);
   TensorRef out = wiring::wrap(reciprocal(input->storage()));
   if (wiring::records(input)) {
@@ -638,13 +652,13 @@ TensorRef reciprocal(const TensorRef& input) {
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = reciprocal(input);
+    dual = reciprocal(wiring::before_change(input, input));
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -659,7 +673,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
   wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -699,6 +713,7 @@ constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
 constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
 
 TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &out})) return fast;
   return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -724,7 +739,7 @@ TP_COLD void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
 TensorRef relu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu_batched(input);
   TensorRef out = wiring::wrap(relu(input->storage()));
   if (wiring::records(input)) {
@@ -740,13 +755,13 @@ TensorRef relu(const TensorRef& input) {
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu(input);
+    dual = relu(wiring::before_change(input, input));
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -788,6 +803,7 @@ constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
 constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
 
 TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &input})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
@@ -814,7 +830,7 @@ TP_COLD void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
 TensorRef relu6(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6_batched(input);
   TensorRef out = wiring::wrap(relu6(input->storage()));
   if (wiring::records(input)) {
@@ -830,20 +846,20 @@ TensorRef relu6(const TensorRef& input) {
   return out;
 }
 TensorRef relu6_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Relu6Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu6(input);
+    dual = relu6(wiring::before_change(input, input));
   Ref<Relu6Backward> node;
   if (record) {
     node = make_node<Relu6Backward>();
     Relu6Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -895,7 +911,7 @@ TP_COLD void round_set_tangent(const TensorRef& out) {
 
 Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
 TensorRef round(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round_batched(input);
   TensorRef out = wiring::wrap(round(input->storage()));
   if (wiring::records(input)) {
@@ -910,13 +926,13 @@ TensorRef round(const TensorRef& input) {
   return out;
 }
 TensorRef round_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = round(input);
+    dual = round(wiring::before_change(input, input));
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -930,7 +946,7 @@ TensorRef round_(const TensorRef& input) {
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
   wiring::check_out(RoundBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -963,6 +979,7 @@ constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
 
 TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
 }
@@ -988,7 +1005,7 @@ TP_COLD void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
 TensorRef rsqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt_batched(input);
   TensorRef out = wiring::wrap(rsqrt(input->storage()));
   if (wiring::records(input)) {
@@ -1004,13 +1021,13 @@ TensorRef rsqrt(const TensorRef& input) {
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rsqrt(input);
+    dual = rsqrt(wiring::before_change(input, input));
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1025,7 +1042,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
   wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1065,6 +1082,8 @@ constexpr ElementwiseSpec kScaledModifiedBesselK0Spec{&ScaledModifiedBesselK0Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK0VjpInputSpec{&ScaledModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
 }
 
@@ -1085,7 +1104,7 @@ Storage scaled_modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK0Spec, loops[kScaledModifiedBesselK0], {&input});
 }
 TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -1128,6 +1147,8 @@ constexpr ElementwiseSpec kScaledModifiedBesselK1Spec{&ScaledModifiedBesselK1Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK1VjpInputSpec{&ScaledModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
 }
@@ -1149,7 +1170,7 @@ Storage scaled_modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK1Spec, loops[kScaledModifiedBesselK1], {&input});
 }
 TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -1192,6 +1213,7 @@ constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
 
 TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &input})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
       g);
@@ -1221,7 +1243,7 @@ Storage selu(const Storage& input) {
   return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
 }
 TensorRef selu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu_batched(input);
   TensorRef out = wiring::wrap(selu(input->storage()));
   if (wiring::records(input)) {
@@ -1237,20 +1259,20 @@ TensorRef selu(const TensorRef& input) {
   return out;
 }
 TensorRef selu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SeluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = selu(input);
+    dual = selu(wiring::before_change(input, input));
   Ref<SeluBackward> node;
   if (record) {
     node = make_node<SeluBackward>();
     SeluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1313,7 +1335,7 @@ TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
 TensorRef sgn(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sgn_batched(input);
   TensorRef out = wiring::wrap(sgn(input->storage()));
   if (wiring::records(input)) {
@@ -1330,20 +1352,20 @@ TensorRef sgn(const TensorRef& input) {
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sgn__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(input);
+    dual = sgn(wiring::before_change(input, input));
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
     SgnBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1352,7 +1374,7 @@ TensorRef sgn_(const TensorRef& input) {
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
   wiring::check_out(SgnBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1391,6 +1413,7 @@ constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
 TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
@@ -1415,7 +1438,7 @@ TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
 TensorRef sigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sigmoid_batched(input);
   TensorRef out = wiring::wrap(sigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -1431,13 +1454,13 @@ TensorRef sigmoid(const TensorRef& input) {
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sigmoid(input);
+    dual = sigmoid(wiring::before_change(input, input));
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -1452,7 +1475,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
   wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1509,7 +1532,7 @@ TP_COLD void sign_set_tangent(const TensorRef& out) {
 
 Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
 TensorRef sign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sign_batched(input);
   TensorRef out = wiring::wrap(sign(input->storage()));
   if (wiring::records(input)) {
@@ -1524,13 +1547,13 @@ TensorRef sign(const TensorRef& input) {
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sign__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sign(input);
+    dual = sign(wiring::before_change(input, input));
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -1544,7 +1567,7 @@ TensorRef sign_(const TensorRef& input) {
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
   wiring::check_out(SignBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

@@ -85,6 +85,7 @@ constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
 TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
       sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
@@ -113,7 +114,7 @@ Storage silu(const Storage& input) {
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu_batched(input);
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
@@ -129,20 +130,20 @@ TensorRef silu(const TensorRef& input) {
   return out;
 }
 TensorRef silu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SiluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = silu(input);
+    dual = silu(wiring::before_change(input, input));
   Ref<SiluBackward> node;
   if (record) {
     node = make_node<SiluBackward>();
     SiluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -176,7 +177,10 @@ namespace {
 constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
 
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
+TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cos(input)), g);
+}
 
 TP_COLD TensorRef sin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -199,7 +203,7 @@ TP_COLD void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
 TensorRef sin(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin_batched(input);
   TensorRef out = wiring::wrap(sin(input->storage()));
   if (wiring::records(input)) {
@@ -215,20 +219,20 @@ TensorRef sin(const TensorRef& input) {
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sin(input);
+    dual = sin(wiring::before_change(input, input));
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
     SinBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -236,7 +240,7 @@ TensorRef sin_(const TensorRef& input) {
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinBackward::schema_v1, out_, sin(input));
   wiring::check_out(SinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -276,6 +280,7 @@ constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
 
 TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
       mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
       sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
@@ -310,7 +315,7 @@ TP_COLD void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
 TensorRef sinc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc_batched(input);
   TensorRef out = wiring::wrap(sinc(input->storage()));
   if (wiring::records(input)) {
@@ -326,20 +331,20 @@ TensorRef sinc(const TensorRef& input) {
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinc(input);
+    dual = sinc(wiring::before_change(input, input));
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
     SincBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -347,7 +352,7 @@ TensorRef sinc_(const TensorRef& input) {
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SincBackward::schema_v1, out_, sinc(input));
   wiring::check_out(SincBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -386,7 +391,10 @@ namespace {
 constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
 
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
+TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cosh(input)), g);
+}
 
 TP_COLD TensorRef sinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -409,7 +417,7 @@ TP_COLD void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
 TensorRef sinh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh_batched(input);
   TensorRef out = wiring::wrap(sinh(input->storage()));
   if (wiring::records(input)) {
@@ -425,20 +433,20 @@ TensorRef sinh(const TensorRef& input) {
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinh(input);
+    dual = sinh(wiring::before_change(input, input));
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
     SinhBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -446,7 +454,7 @@ TensorRef sinh_(const TensorRef& input) {
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinhBackward::schema_v1, out_, sinh(input));
   wiring::check_out(SinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -486,6 +494,8 @@ constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
 
 TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
+  if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
+      threshold})) return fast;
   return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
 }
@@ -508,7 +518,7 @@ Storage softplus(const Storage& input, double beta, double threshold) {
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softplus_batched(input, beta, threshold);
   TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
   if (wiring::records(input)) {
@@ -553,6 +563,7 @@ constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
 
 TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
       where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
@@ -576,7 +587,7 @@ Storage softshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
 }
 TensorRef softshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
   if (wiring::records(input)) {
@@ -620,6 +631,7 @@ constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
 
 TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1)))), Scalar(1)), g);
@@ -643,7 +655,7 @@ Storage softsign(const Storage& input) {
   return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
 }
 TensorRef softsign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softsign_batched(input);
   TensorRef out = wiring::wrap(softsign(input->storage()));
   if (wiring::records(input)) {
@@ -686,6 +698,8 @@ constexpr ElementwiseSpec kSphericalBesselJ0Spec{&SphericalBesselJ0Backward::sch
 constexpr ElementwiseSpec kSphericalBesselJ0VjpInputSpec{&SphericalBesselJ0Backward::schema_v1, 2};
 
 TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
       add(number<TensorRef>(Scalar(0.03333333333333333)), mul(square(input), sub(mul(square(input),
       sub(number<TensorRef>(Scalar(2.2045855379188714e-05)), mul(number<TensorRef>(Scalar(2.505210838544172e-07)),
@@ -711,7 +725,7 @@ Storage spherical_bessel_j0(const Storage& input) {
   return kernels::elementwise(kSphericalBesselJ0Spec, loops[kSphericalBesselJ0], {&input});
 }
 TensorRef spherical_bessel_j0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return spherical_bessel_j0_batched(input);
   TensorRef out = wiring::wrap(spherical_bessel_j0(input->storage()));
   if (wiring::records(input)) {
@@ -754,6 +768,7 @@ constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
 
 TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
 }
 
@@ -778,7 +793,7 @@ TP_COLD void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
 TensorRef sqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt_batched(input);
   TensorRef out = wiring::wrap(sqrt(input->storage()));
   if (wiring::records(input)) {
@@ -794,13 +809,13 @@ TensorRef sqrt(const TensorRef& input) {
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sqrt(input);
+    dual = sqrt(wiring::before_change(input, input));
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -815,7 +830,7 @@ TensorRef sqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SqrtBackward::schema_v1, out_, sqrt(input));
   wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -855,6 +870,7 @@ constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
 constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
 
 TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
 
@@ -879,7 +895,7 @@ TP_COLD void square_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
 TensorRef square(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square_batched(input);
   TensorRef out = wiring::wrap(square(input->storage()));
   if (wiring::records(input)) {
@@ -895,20 +911,20 @@ TensorRef square(const TensorRef& input) {
   return out;
 }
 TensorRef square_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = square(input);
+    dual = square(wiring::before_change(input, input));
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
     SquareBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -916,7 +932,7 @@ TensorRef square_(const TensorRef& input) {
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
   wiring::check_out(SquareBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -956,6 +972,7 @@ constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
 
 TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
@@ -980,7 +997,7 @@ TP_COLD void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
 TensorRef tan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan_batched(input);
   TensorRef out = wiring::wrap(tan(input->storage()));
   if (wiring::records(input)) {
@@ -996,13 +1013,13 @@ TensorRef tan(const TensorRef& input) {
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tan(input);
+    dual = tan(wiring::before_change(input, input));
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -1017,7 +1034,7 @@ TensorRef tan_(const TensorRef& input) {
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanBackward::schema_v1, out_, tan(input));
   wiring::check_out(TanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1057,6 +1074,7 @@ constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
 
 TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
@@ -1081,7 +1099,7 @@ TP_COLD void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
 TensorRef tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh_batched(input);
   TensorRef out = wiring::wrap(tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1097,13 +1115,13 @@ TensorRef tanh(const TensorRef& input) {
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tanh(input);
+    dual = tanh(wiring::before_change(input, input));
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -1118,7 +1136,7 @@ TensorRef tanh_(const TensorRef& input) {
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanhBackward::schema_v1, out_, tanh(input));
   wiring::check_out(TanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1158,6 +1176,7 @@ constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
 TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(square(tanh(input))), g);
 }
 
@@ -1179,7 +1198,7 @@ Storage tanhshrink(const Storage& input) {
   return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
 }
 TensorRef tanhshrink(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanhshrink_batched(input);
   TensorRef out = wiring::wrap(tanhshrink(input->storage()));
   if (wiring::records(input)) {
@@ -1222,6 +1241,7 @@ constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
 
 TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
+  if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -1249,7 +1269,7 @@ Storage threshold(const Storage& input, double threshold, double value) {
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
   if (wiring::records(input)) {
@@ -1266,13 +1286,13 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
   return out;
 }
 TensorRef threshold_(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold__batched(input, threshold, value);
   const bool record = wiring::records(input);
   wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = ops::threshold(input, threshold, value);
+    dual = ops::threshold(wiring::before_change(input, input), threshold, value);
   Ref<ThresholdBackward> node;
   if (record) {
     node = make_node<ThresholdBackward>();
@@ -1280,7 +1300,7 @@ TensorRef threshold_(const TensorRef& input, double threshold, double value) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.threshold_ = threshold;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
       value});
@@ -1333,7 +1353,7 @@ TP_COLD void trunc_set_tangent(const TensorRef& out) {
 
 Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
 TensorRef trunc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc_batched(input);
   TensorRef out = wiring::wrap(trunc(input->storage()));
   if (wiring::records(input)) {
@@ -1348,13 +1368,13 @@ TensorRef trunc(const TensorRef& input) {
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = trunc(input);
+    dual = trunc(wiring::before_change(input, input));
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -1368,7 +1388,7 @@ TensorRef trunc_(const TensorRef& input) {
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TruncBackward::schema_v1, out_, trunc(input));
   wiring::check_out(TruncBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
