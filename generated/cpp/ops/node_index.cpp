@@ -7,10 +7,12 @@
 #include "ops/comparison.h"
 #include "ops/composite_1.h"
 #include "ops/composite_2.h"
+#include "ops/composite_3.h"
 #include "ops/conv.h"
 #include "ops/factory.h"
 #include "ops/fft.h"
-#include "ops/index.h"
+#include "ops/index_1.h"
+#include "ops/index_2.h"
 #include "ops/linalg_1.h"
 #include "ops/linalg_2.h"
 #include "ops/logical.h"
@@ -18,6 +20,7 @@
 #include "ops/nn_1.h"
 #include "ops/nn_2.h"
 #include "ops/nn_3.h"
+#include "ops/nn_4.h"
 #include "ops/random.h"
 #include "ops/reduction.h"
 #include "ops/scan.h"
@@ -104,8 +107,8 @@ constexpr NodeFactory kFactories[] = {
     {"AsStridedScatterBackward", &AsStridedScatterBackward::schema_v1, []() -> NodeRef { return make_node<AsStridedScatterBackward>(); }},
     {"DiagonalBackwardBackward", &DiagonalBackwardBackward::schema_v1, []() -> NodeRef { return make_node<DiagonalBackwardBackward>(); }},
     {"DiagonalScatterBackward", &DiagonalScatterBackward::schema_v1, []() -> NodeRef { return make_node<DiagonalScatterBackward>(); }},
-    {"EmbeddingBackward", &EmbeddingBackward::schema_v1, []() -> NodeRef { return make_node<EmbeddingBackward>(); }},
     {"EmbeddingBackwardBackward", &EmbeddingBackwardBackward::schema_v1, []() -> NodeRef { return make_node<EmbeddingBackwardBackward>(); }},
+    {"EmbeddingRowsBackward", &EmbeddingRowsBackward::schema_v1, []() -> NodeRef { return make_node<EmbeddingRowsBackward>(); }},
     {"GatherBackward", &GatherBackward::schema_v1, []() -> NodeRef { return make_node<GatherBackward>(); }},
     {"IndexBackward", &IndexBackward::schema_v1, []() -> NodeRef { return make_node<IndexBackward>(); }},
     {"IndexAddBackward", &IndexAddBackward::schema_v1, []() -> NodeRef { return make_node<IndexAddBackward>(); }},
@@ -156,6 +159,7 @@ constexpr NodeFactory kFactories[] = {
     {"CompactBackward", &CompactBackward::schema_v1, []() -> NodeRef { return make_node<CompactBackward>(); }},
     {"CopyBackward", &CopyBackward::schema_v1, []() -> NodeRef { return make_node<CopyBackward>(); }},
     {"FillBackward", &FillBackward::schema_v1, []() -> NodeRef { return make_node<FillBackward>(); }},
+    {"FrexpBackward", &FrexpBackward::schema_v1, []() -> NodeRef { return make_node<FrexpBackward>(); }},
     {"AdaptiveAvgPool1dBackward", &AdaptiveAvgPool1dBackward::schema_v1, []() -> NodeRef { return make_node<AdaptiveAvgPool1dBackward>(); }},
     {"AdaptiveAvgPool1dBackwardBackward", &AdaptiveAvgPool1dBackwardBackward::schema_v1, []() -> NodeRef { return make_node<AdaptiveAvgPool1dBackwardBackward>(); }},
     {"AdaptiveAvgPool2dBackward", &AdaptiveAvgPool2dBackward::schema_v1, []() -> NodeRef { return make_node<AdaptiveAvgPool2dBackward>(); }},
@@ -204,7 +208,7 @@ constexpr NodeFactory kFactories[] = {
     {"MedianDimBackward", &MedianDimBackward::schema_v1, []() -> NodeRef { return make_node<MedianDimBackward>(); }},
     {"MinDimBackward", &MinDimBackward::schema_v1, []() -> NodeRef { return make_node<MinDimBackward>(); }},
     {"ModeBackward", &ModeBackward::schema_v1, []() -> NodeRef { return make_node<ModeBackward>(); }},
-    {"NanmedianBackward", &NanmedianBackward::schema_v1, []() -> NodeRef { return make_node<NanmedianBackward>(); }},
+    {"NanmedianAllBackward", &NanmedianAllBackward::schema_v1, []() -> NodeRef { return make_node<NanmedianAllBackward>(); }},
     {"NansumBackward", &NansumBackward::schema_v1, []() -> NodeRef { return make_node<NansumBackward>(); }},
     {"ProdBackward", &ProdBackward::schema_v1, []() -> NodeRef { return make_node<ProdBackward>(); }},
     {"StdOverBackward", &StdOverBackward::schema_v1, []() -> NodeRef { return make_node<StdOverBackward>(); }},
@@ -255,6 +259,7 @@ constexpr NodeFactory kFactories[] = {
     {"ConjBackward", &ConjBackward::schema_v1, []() -> NodeRef { return make_node<ConjBackward>(); }},
     {"CosBackward", &CosBackward::schema_v1, []() -> NodeRef { return make_node<CosBackward>(); }},
     {"CoshBackward", &CoshBackward::schema_v1, []() -> NodeRef { return make_node<CoshBackward>(); }},
+    {"CubicWeightBackward", &CubicWeightBackward::schema_v1, []() -> NodeRef { return make_node<CubicWeightBackward>(); }},
     {"Deg2radBackward", &Deg2radBackward::schema_v1, []() -> NodeRef { return make_node<Deg2radBackward>(); }},
     {"DigammaBackward", &DigammaBackward::schema_v1, []() -> NodeRef { return make_node<DigammaBackward>(); }},
     {"EluBackward", &EluBackward::schema_v1, []() -> NodeRef { return make_node<EluBackward>(); }},
@@ -292,6 +297,7 @@ constexpr NodeFactory kFactories[] = {
     {"ModifiedBesselI1Backward", &ModifiedBesselI1Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselI1Backward>(); }},
     {"ModifiedBesselK0Backward", &ModifiedBesselK0Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselK0Backward>(); }},
     {"ModifiedBesselK1Backward", &ModifiedBesselK1Backward::schema_v1, []() -> NodeRef { return make_node<ModifiedBesselK1Backward>(); }},
+    {"NanReplacedBackward", &NanReplacedBackward::schema_v1, []() -> NodeRef { return make_node<NanReplacedBackward>(); }},
     {"NdtrBackward", &NdtrBackward::schema_v1, []() -> NodeRef { return make_node<NdtrBackward>(); }},
     {"NdtriBackward", &NdtriBackward::schema_v1, []() -> NodeRef { return make_node<NdtriBackward>(); }},
     {"NegBackward", &NegBackward::schema_v1, []() -> NodeRef { return make_node<NegBackward>(); }},
