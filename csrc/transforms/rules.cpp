@@ -53,6 +53,9 @@ TensorRef affine(const TensorRef& input, const TensorRef& product, const Scalar&
   return ops::add(is(beta, 1) ? input : ops::mul(input, ops::number<TensorRef>(beta)), product, alpha);
 }
 
+TensorRef as_column(const TensorRef& t) { return ops::unsqueeze(t, -1); }
+TensorRef as_vector(const TensorRef& column) { return ops::select(column, -1, 0); }
+
 TensorRef linear_of(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   static constexpr OpSchema matmul{"linear", ""};
   TensorRef out = product(matmul, input, weight->dim() == 1 ? weight : ops::transpose(weight, 0, 1));
