@@ -267,6 +267,16 @@ class Forward:
             body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
 
+    def through(self) -> Function | None:
+        """A composition's form on memory through the one on tensors, so that the formula is compiled once: for those
+        that no gradient formula calls on memory."""
+        x = self.x
+        if not x.composed or x.o.kernel or not x.tensor_args:
+            return None
+        args = [f"tensors_of({v})" if a.type.has_tensor else v for a in x.sig.args for v in [C.cpp_name(a.name)]]
+        call = f"{x.call(x.fn)}({', '.join(args)})"
+        return Function(self.storage_head(), (f"return on_tensors([&] {{ return {call}; }});",))
+
     def check_dtypes(self) -> list[str]:
         """A dtype that the entry does not list is refused by name, where no missing loop does that."""
         x = self.x

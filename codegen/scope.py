@@ -147,9 +147,13 @@ class Checker:
     def check(self, f: Formula, scope: Scope, where: str) -> bool:
         """True when every name and call of f is fine."""
         before = len(self.diags)
+        bound = {n.var: n for n in F.walk(f.node) if isinstance(n, F.Each)}
+        for var, n in bound.items():
+            if var in scope.names:
+                self.fault("E206", f, n.span, f"{where}: '{var}' already names a value", "give the item another name")
         for n in F.walk(f.node):
             match n:
-                case F.Name(id=i) if i not in scope.names and i not in CONSTANTS:
+                case F.Name(id=i) if i not in scope.names and i not in CONSTANTS and i not in bound:
                     why = scope.hidden.get(i, f"is not {scope.what_names}")
                     hint = "" if i in scope.hidden else did_you_mean(i, scope.names, True)
                     self.fault("E201", f, n.span, f"{where}: '{i}' {why}", hint)
@@ -157,7 +161,7 @@ class Checker:
                     self.call(f, n, scope, where)
                 case F.Binary(op="@") if scope.elementwise:
                     self.fault("E202", f, n.span, f"{where}: '@' is not elementwise", "use a vjp or compose")
-                case F.Subscript() | F.Tuple() | F.List() if scope.elementwise:
+                case F.Subscript() | F.Tuple() | F.List() | F.Each() if scope.elementwise:
                     self.fault("E207", f, n.span, f"{where}: {type(n).__name__.lower()} in an elementwise formula")
         return len(self.diags) == before
 
@@ -217,7 +221,7 @@ def _suits(want: Type, arg: F.Node, scope: Scope) -> bool:
     """False only where the type of arg is known and surely wrong."""
     if isinstance(arg, F.NoneLit):
         return want.optional or want.is_list
-    if isinstance(arg, (F.Tuple, F.List)):
+    if isinstance(arg, (F.Tuple, F.List, F.Each)):
         return want.is_list
     if want.base is Base.DTYPE and isinstance(arg, F.Str):
         return arg.value in DTYPES

@@ -125,30 +125,35 @@ def mH(x: Any) -> Any:
     return np.conj(np.swapaxes(x, -1, -2))
 
 
+def _np_dtype(dtype: Any) -> Any:
+    """A dtype, or the name of one, for NumPy; float64 for None."""
+    from .reference import NP_DTYPE
+
+    return NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype
+
+
 def zeros(sizes: Dims, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.zeros(tuple(sizes))
+    return np.zeros(tuple(sizes), _np_dtype(dtype))
 
 
 def ones(sizes: Dims, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.ones(tuple(sizes))
+    return np.ones(tuple(sizes), _np_dtype(dtype))
 
 
 def full(sizes: Dims, value: Any, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.full(tuple(sizes), value)
+    return np.full(tuple(sizes), value, _np_dtype(dtype) if dtype is not None else None)
 
 
 def cast(x: Any, dtype: Any) -> Any:
     import numpy as np
 
-    from .reference import NP_DTYPE
-
-    return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+    return np.asarray(x).astype(_np_dtype(dtype))
 
 
 def strong_mul(x: Any, y: Any) -> Any:
@@ -253,12 +258,21 @@ def triu(x: Any, diagonal: int = 0) -> Any:
     return np.triu(x, diagonal)
 
 
+def shorten_rows(table: Any, index: Any, max_norm: float, norm_type: float) -> Any:
+    """The table, its rows that index names brought to at most a norm in place."""
+    import numpy as np
+
+    norms = np.linalg.norm(table, norm_type, axis=1, keepdims=True)
+    named = np.isin(np.arange(len(table)), index)[:, None]
+    return np.where(named & (norms > max_norm), table * (max_norm / (norms + 1e-7)), table)
+
+
 TENSOR: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         sum_to, expand_to, restore_dims, expand_reduced, drop_dim, split_like, mT, mH, zeros, ones, full, cast,
         strong_mul, matmul, reshape, transpose, permute,
-        unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu,
+        unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu, shorten_rows,
     )
 }  # fmt: skip
 
@@ -428,13 +442,155 @@ def epsilon(dtype: Any) -> Any:
     return float(np.finfo(dtype).eps)
 
 
+def first_of_size(sizes: Dims, n: int) -> Any:
+    """The first dimension of a size; as many as there are where none has it."""
+    return next((i for i, s in enumerate(sizes) if s == n), len(sizes))
+
+
+def within_sizes(sizes: Dims, least: int) -> Any:
+    """Whether no size is below the least."""
+    return all(s >= least for s in sizes)
+
+
+def wrap_dim(dim: int, n: int) -> Any:
+    """A dimension counted from the front; one that is out of range is an IndexError."""
+    if not -max(n, 1) <= dim < max(n, 1):
+        raise IndexError(f"dimension {dim} is out of range for {n} dimensions")
+    return dim % max(n, 1)
+
+
+def per_dim(given: Any, n: int) -> Any:
+    """One number for each of n dimensions, of one for all or one each."""
+    given = (given,) if isinstance(given, int) else tuple(given)
+    return given * n if len(given) == 1 else given
+
+
+def starts(lengths: Dims) -> Any:
+    """Where pieces of these lengths begin, and where the last one ends."""
+    return tuple(sum(lengths[:k]) for k in range(len(lengths) + 1))
+
+
+def kept_sizes(given: Any, sizes: Dims) -> Any:
+    """The given sizes, a tensor's own in place of None."""
+    given = (given,) * len(sizes) if isinstance(given, int) else tuple(given)
+    return tuple(s if g is None else g for g, s in zip(given, sizes, strict=True))
+
+
+def resized(sizes: Dims, size: Any, scale: Any) -> Any:
+    """The size of interpolation: the given one, or sizes times a factor or one each."""
+    if size is not None:
+        return tuple(size) * (len(sizes) // len(size))
+    factors = scale if isinstance(scale, (tuple, list)) else (scale,) * len(sizes)
+    return tuple(math.floor(s * f) for s, f in zip(sizes, factors, strict=True))
+
+
+def kept_scales(n: int, scale: Any, recompute: bool) -> Any:
+    """The factors of interpolation, none where sizes say them."""
+    return () if scale is None or recompute else scale if isinstance(scale, (tuple, list)) else (scale,) * n
+
+
+def unpool_sizes(natural: Dims, step: Dims, wanted: Any) -> Any:
+    """The last of the wanted sizes, each less than a step away from the natural one."""
+    return tuple(wanted)[-len(natural) :]
+
+
+def is_whole(dtype: Any) -> Any:
+    """Whether a dtype holds whole numbers; bool is none."""
+    import numpy as np
+
+    return np.issubdtype(dtype, np.integer)
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of complex numbers; other dtypes as they are."""
+    import numpy as np
+
+    return np.empty(0, dtype).real.dtype
+
+
+def floating_dtype(dtype: Any) -> Any:
+    """The dtype, or the default one of floats for whole numbers and bool."""
+    import numpy as np
+
+    return dtype if np.issubdtype(dtype, np.inexact) else np.float64
+
+
+def default_dtype() -> Any:
+    """The dtype of new tensors of floats."""
+    import numpy as np
+
+    return np.float64
+
+
+def largest_of(dtype: Any) -> Any:
+    """The largest finite number of a floating or complex dtype."""
+    import numpy as np
+
+    return float(np.finfo(dtype).max) if np.issubdtype(dtype, np.inexact) else 0.0
+
+
+def whole_limit(dtype: Any) -> Any:
+    """The end of the whole numbers that a dtype holds without gaps."""
+    import numpy as np
+
+    return 2**53 if np.issubdtype(dtype, np.floating) else int(np.iinfo(dtype).max)
+
+
+def broadcast_sizes(tensors: Any) -> Any:
+    """The size that tensors have together."""
+    import numpy as np
+
+    return tuple(np.broadcast_shapes(*(np.shape(x) for x in tensors)))
+
+
+def odd_one(tensors: Any, least: int, most: int) -> Any:
+    """The first tensor with less or more dimensions; -1 where there is none."""
+    import numpy as np
+
+    return next((i for i, x in enumerate(tensors) if not least <= np.ndim(x) <= most), -1)
+
+
+def first_unlike(tensors: Any) -> Any:
+    """The first tensor whose dtype is not the first one's; -1 where there is none."""
+    return next((i for i, x in enumerate(tensors) if x.dtype != tensors[0].dtype), -1)
+
+
+def readable(x: Any) -> Any:
+    """Whether the elements can be read: not inside vmap."""
+    return True
+
+
+def within(x: Any, low: float, high: float) -> Any:
+    """Whether every element lies between two numbers, both included; true where elements can't be read."""
+    import numpy as np
+
+    return bool(np.all((x >= low) & (x <= high)))
+
+
+def least(x: Any) -> Any:
+    """The smallest element."""
+    import numpy as np
+
+    return float(np.min(x))
+
+
+def greatest(x: Any) -> Any:
+    """The largest element."""
+    import numpy as np
+
+    return float(np.max(x))
+
+
+META["range"] = range
 META |= {
     f.__name__: f
     for f in (
         fft_dims, fft_sizes, flip_norm, halves, first_sizes, last_sizes, product_of, joined, without_dims, epsilon,
         is_complex, last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating,
         invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads,
-        along_shape, broadcast_shape, dtype_or, is_contiguous,
+        along_shape, broadcast_shape, dtype_or, is_contiguous, first_of_size, within_sizes, wrap_dim, per_dim, starts,
+        kept_sizes, resized, kept_scales, unpool_sizes, is_whole, real_dtype, floating_dtype, default_dtype,
+        largest_of, whole_limit, broadcast_sizes, odd_one, first_unlike, readable, within, least, greatest,
     )
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ std::int64_t reduced_count(const Shape& s, const std::optional<Dims>& dim) {
 }
 
 void missing_item(std::size_t count, std::int64_t i) {
-  value_error("the list of tensors has ", count, " items; it needs at least ", i + 1);
+  value_error("the list has ", count, " items; it needs at least ", i + 1);
 }
 
 std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
@@ -43,6 +43,11 @@ std::int64_t at(const Dims& dims, std::int64_t i) {
   const std::int64_t k = i < 0 ? i + dims.size() : i;
   if (k < 0 || k >= dims.size()) index_error("index ", i, " is outside ", dims);
   return dims[int(k)];
+}
+
+double at(const std::vector<double>& values, std::int64_t i) {
+  if (i < 0 || std::size_t(i) >= values.size()) missing_item(values.size(), i);
+  return values[std::size_t(i)];
 }
 
 Dims concat(const Dims& a, const Dims& b) {
@@ -170,6 +175,17 @@ TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, Vi
 
 void missing_derivative(const OpSchema& schema, const char* argument, const char* why) {
   not_implemented(schema.name, ": the derivative of '", argument, "' is not implemented: ", why);
+}
+
+std::vector<TensorRef> tensors_of(std::span<const Storage> list) {
+  std::vector<TensorRef> out;
+  for (const Storage& s : list) out.push_back(tensors_of(s));
+  return out;
+}
+std::vector<Storage> memory_from(const std::vector<TensorRef>& list) {
+  std::vector<Storage> out;
+  for (const TensorRef& t : list) out.push_back(memory_from(t));
+  return out;
 }
 
 }  // namespace tp::ops

@@ -365,6 +365,17 @@ TensorRef randperm(const OpSchema& op, std::int64_t n, Generator* generator, std
   if (!size) all = ops::slice(all, 0, 0, 0, 1);
   return wrap(ops::reshape(all, sized(levels, {n})), levels);
 }
+TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t low, std::int64_t high,
+                       Generator* generator, std::optional<Dtype> dtype) {
+  const Levels levels = drawn(op);
+  Plain plain;
+  return wrap(ops::randint(low, high, shaped(input, levels)->sizes(), generator, dtype.value_or(input->dtype())),
+              levels);
+}
+TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t high, Generator* generator,
+                       std::optional<Dtype> dtype) {
+  return randint_like(op, input, 0, high, generator, dtype);
+}
 TensorRef rand_like(const OpSchema& op, const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   const Levels levels = drawn(op);
   Plain plain;

@@ -395,6 +395,10 @@ TP_API TensorRef randint(const OpSchema& op, std::int64_t high, const Dims& size
 TP_API TensorRef randint(const OpSchema& op, std::int64_t low, std::int64_t high, const Dims& size,
                          Generator* generator, std::optional<Dtype> dtype);
 TP_API TensorRef randperm(const OpSchema& op, std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t low, std::int64_t high,
+                              Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t high, Generator* generator,
+                              std::optional<Dtype> dtype);
 TP_API TensorRef rand_like(const OpSchema& op, const TensorRef& input, Generator* generator,
                            std::optional<Dtype> dtype);
 TP_API TensorRef randn_like(const OpSchema& op, const TensorRef& input, Generator* generator,

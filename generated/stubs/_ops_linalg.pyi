@@ -146,7 +146,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 def matrix_rank(A: Tensor, tol: float, hermitian: bool = False) -> Tensor:
     """Number of singular values above max(atol, rtol times the largest); with hermitian, of..."""
 
-def multi_dot(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of several matrices in the order of multiplication that costs least; the first..."""
 
 @overload

@@ -180,7 +180,6 @@ OPS = [
         name="istft",
         dtypes=("c64", "c128"),
         methods=("istft",),
-        python=True,
         cases=({"input": {"shape": (5, 4), "dtype": "c128"}, "n_fft": 8},),
         forms=[
             Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("normalized", "bool", False), ("onesided", "bool?", None), ("length", "int?", None), ("return_complex", "bool", False)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
@@ -217,10 +216,17 @@ OPS = [
         name="stft",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("stft",),
-        python=True,
         cases=({"input": {"shape": (20,)}, "n_fft": 8, "return_complex": True},),
         forms=[
             Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("pad_mode", "str", "reflect"), ("normalized", "bool", False), ("onesided", "bool?", None), ("return_complex", "bool?", None)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
+        ],
+    ),
+    Op(
+        name="window_of",
+        home="internal",
+        cases=({"input": {"shape": (3,)}, "window": {"shape": (4,)}, "width": 4, "n_fft": 6},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("window", "Tensor?"), ("width", "int"), ("n_fft", "int")), results=("out",), diff=("window",), tests="tests/ops/test_stft.py"),
         ],
     ),
 ]

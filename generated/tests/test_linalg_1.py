@@ -187,7 +187,6 @@ OPS = [
         name="cov",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cov",),
-        python=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}, {"input": {"shape": (3, 4)}, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "aweights": {"shape": (4,), "kind": "unit"}, "correction": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("correction", "int", 1, "kwonly"), ("fweights", "Tensor?", None, "kwonly"), ("aweights", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "aweights"), like="numpy.cov(input, ddof=correction, fweights=fweights, aweights=aweights)", kind="expr"),
@@ -202,11 +201,19 @@ OPS = [
         ],
     ),
     Op(
+        name="cov_weighted",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (3, 4)}, "correction": 1, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}, "alone": False}, {"input": {"shape": (1, 4)}, "correction": 0, "aweights": {"shape": (4,), "kind": "unit"}, "alone": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("correction", "int"), ("fweights", "Tensor?"), ("aweights", "Tensor?"), ("alone", "bool")), results=("out",), diff=("input", "aweights"), like="numpy.cov(input, ddof=correction, fweights=fweights, aweights=aweights)", kind="expr"),
+        ],
+    ),
+    Op(
         name="cross",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cross",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int?", None)), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=-1 if dim is None else dim)", kind="expr"),
@@ -380,15 +387,6 @@ OPS = [
         forms=[
             Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
             Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_qr",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
         ],
     ),
 ]

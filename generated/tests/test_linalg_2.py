@@ -6,6 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="linalg_qr",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
+        ],
+    ),
+    Op(
         name="linalg_solve",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -165,7 +174,6 @@ OPS = [
         name="matrix_power",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("matrix_power",),
-        python=True,
         cases=({"input": {"shape": (3, 3), "kind": "invertible"}, "n": 3}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": -2}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": 0}, {"input": {"shape": (2, 2, 2), "kind": "invertible"}, "n": 5}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int")), results=("out",), diff=("input",), like="numpy.linalg.matrix_power", kind="name"),

@@ -210,9 +210,28 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("nanmedian",),
         out=True,
+        cases=({"input": {"shape": (3, 3), "kind": "distinct"}}, {"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool", False)), results=("values", "indices"), diff=("input",), diff_results=("values",), like="(numpy.take(numpy.sort(input, axis=dim), (input.shape[dim] - 1) // 2, axis=dim), numpy.take(numpy.argsort(input, axis=dim), (input.shape[dim] - 1) // 2, axis=dim))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="nanmedian_all",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 3), "kind": "distinct"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sort(input, axis=None)[(input.size - 1) // 2]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="nanmedian_dim",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1, "keepdim": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool")), results=("values", "indices"), diff=("input",), diff_results=("values",), like="(numpy.sort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim), numpy.argsort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim))", kind="expr"),
         ],
     ),
     Op(
@@ -230,15 +249,25 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("norm",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "p": 3, "dim": (1,), "keepdim": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("p", "any", "fro"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.linalg.norm(input.ravel() if dim is None else input, 2 if p == \"fro\" else p, axis=None if dim is None else tuple(dim) if len(dim) > 1 else dim[0], keepdims=keepdim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("p", "str", "fro"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.linalg.norm(input.ravel() if dim is None else input, 2 if p == \"fro\" else p, axis=None if dim is None else tuple(dim) if len(dim) > 1 else dim[0], keepdims=keepdim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("p", "Scalar?"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.linalg.norm(input.ravel() if dim is None else input, p, axis=None if dim is None else tuple(dim) if len(dim) > 1 else dim[0], keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="norm_named",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3)}, "p": "fro", "keepdim": False}, {"input": {"shape": (2, 3)}, "p": "nuc", "keepdim": False}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "str"), ("dim", "int[]?"), ("keepdim", "bool")), results=("out",), diff=("input",), like="numpy.linalg.norm(input.ravel() if dim is None and p == \"fro\" else input, 2 if p == \"fro\" and dim is None else p, axis=None if dim is None else tuple(dim), keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(
         name="prod",
         methods=("prod",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input",), like="numpy.prod(input, axis=dim, keepdims=keepdim)", kind="expr"),
@@ -250,7 +279,6 @@ OPS = [
         methods=("renorm",),
         inplace=("renorm_",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (3, 4)}, "p": 2, "dim": 0, "maxnorm": 0.8},),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "Scalar"), ("dim", "int"), ("maxnorm", "Scalar")), results=("out",), diff=("input",), like="input * numpy.where(numpy.linalg.norm(input, p, axis=1, keepdims=True) > maxnorm, maxnorm / (numpy.linalg.norm(input, p, axis=1, keepdims=True) + 1e-7), 1)", kind="expr"),
@@ -258,7 +286,7 @@ OPS = [
     ),
     Op(
         name="std",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("std",),
         out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
@@ -270,12 +298,21 @@ OPS = [
     ),
     Op(
         name="std_mean",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, ddof=int(unbiased)), numpy.mean(input))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?", None), ("correction", "Scalar", 1, "kwonly"), ("keepdim", "bool", False, "kwonly")), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, axis=dim or None, ddof=correction, keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
             Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("unbiased", "bool"), ("keepdim", "bool", False)), results=("std", "mean"), diff=("input",), diff_results=("std", "mean"), like="(numpy.std(input, axis=dim or None, ddof=int(unbiased), keepdims=keepdim), numpy.mean(input, axis=dim or None, keepdims=keepdim))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="std_of",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3)}, "correction": 1, "keepdim": False}, {"input": {"shape": (2, 3), "dtype": "c128"}, "dim": (1,), "correction": 1, "keepdim": False}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("correction", "Scalar"), ("keepdim", "bool")), results=("out",), diff=("input",), like="numpy.std(input, axis=dim or None, ddof=correction, keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(
@@ -291,6 +328,7 @@ OPS = [
         name="sum",
         promote="sum",
         methods=("sum",),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,)}, {"input": {"shape": (2, 3, 2)}, "dim": (0, 2), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.sum(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
@@ -306,7 +344,7 @@ OPS = [
     ),
     Op(
         name="var",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("var",),
         out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
@@ -318,7 +356,7 @@ OPS = [
     ),
     Op(
         name="var_mean",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (0,), "correction": 0}, {"input": {"shape": (2, 3)}, "unbiased": False}, {"input": {"shape": (2, 3)}, "dim": (1,), "unbiased": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("unbiased", "bool")), results=("var", "mean"), diff=("input",), diff_results=("var", "mean"), like="(numpy.var(input, ddof=int(unbiased)), numpy.mean(input))", kind="expr"),
@@ -329,10 +367,19 @@ OPS = [
     Op(
         name="var_mean_mean",
         home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}, "dim": (0,), "keepdim": False},),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("keepdim", "bool")), results=("out",), diff=("input",), like="numpy.mean(input, axis=dim or None, keepdims=keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="var_of",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3)}, "correction": 1, "keepdim": False}, {"input": {"shape": (2, 3), "dtype": "c128"}, "dim": (1,), "correction": 1, "keepdim": False}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]?"), ("correction", "Scalar"), ("keepdim", "bool")), results=("out",), diff=("input",), like="numpy.var(input, axis=dim or None, ddof=correction, keepdims=keepdim)", kind="expr"),
         ],
     ),
     Op(

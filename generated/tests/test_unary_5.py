@@ -6,6 +6,33 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="sigmoid",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("sigmoid",),
+        inplace=("sigmoid_",),
+        out=True,
+        domains={"input": (-5.0, 5.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="scipy.special.expit", kind="name"),
+        ],
+    ),
+    Op(
+        name="sign",
+        elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("sign",),
+        inplace=("sign_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("inf"), float("-inf"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sign", kind="name"),
+        ],
+    ),
+    Op(
         name="silu",
         home="nn.functional",
         elementwise=True,

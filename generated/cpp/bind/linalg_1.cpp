@@ -484,13 +484,19 @@ constexpr Param kCovSpecParams[] = {
 };
 const Spec kCovSpec{"cov", "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out", kCovSpecParams};
 
-const Spec* const cov_specs[] = {&kCovSpec};
-const PythonOp cov_python{"cov", "tensorplay._composed.order", "cov", cov_specs};
+PyObject* cov_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cov", [&]() -> PyObject* {
+    const Spec& spec = kCovSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cov(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
 PyObject* cov_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cov_python, nullptr, args, nargs, kwnames);
+  return cov_call(nullptr, args, nargs, kwnames);
 }
 PyObject* cov_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cov_python, self, args, nargs, kwnames);
+  return cov_call(self, args, nargs, kwnames);
 }
 
 // cov_rows
@@ -512,6 +518,28 @@ PyObject* cov_rows_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return cov_rows_call(nullptr, args, nargs, kwnames);
 }
 
+// cov_weighted
+constexpr Param kCovWeightedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"correction", Kind::Int},
+    {"fweights", Kind::OptTensor},
+    {"aweights", Kind::OptTensor},
+    {"alone", Kind::Bool},
+};
+const Spec kCovWeightedSpec{"cov_weighted", "cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out", kCovWeightedSpecParams};
+
+PyObject* cov_weighted_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cov_weighted", [&]() -> PyObject* {
+    const Spec& spec = kCovWeightedSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cov_weighted(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* cov_weighted_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cov_weighted_call(nullptr, args, nargs, kwnames);
+}
+
 // cross
 constexpr Param kCrossSpecParams[] = {
     {"input", Kind::Tensor},
@@ -521,13 +549,20 @@ constexpr Param kCrossSpecParams[] = {
 };
 const Spec kCrossSpec{"cross", "cross(Tensor input, Tensor other, int? dim=None) -> Tensor out", kCrossSpecParams};
 
-const Spec* const cross_specs[] = {&kCrossSpec};
-const PythonOp cross_python{"cross", "tensorplay._composed.contract", "cross", cross_specs};
+PyObject* cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cross", [&]() -> PyObject* {
+    const Spec& spec = kCrossSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), a[3]);
+    return kept(wrap(ops::cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
+  });
+}
 PyObject* cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cross_python, nullptr, args, nargs, kwnames);
+  return cross_call(nullptr, args, nargs, kwnames);
 }
 PyObject* cross_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cross_python, self, args, nargs, kwnames);
+  return cross_call(self, args, nargs, kwnames);
 }
 
 // det
@@ -909,27 +944,6 @@ PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t narg
   return linalg_norm_call(nullptr, args, nargs, kwnames);
 }
 
-// linalg_qr
-constexpr Param kLinalgQrSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"mode", Kind::Str, true},
-};
-const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
-constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
-const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
-
-PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_qr", [&]() -> PyObject* {
-    const Spec& spec = kLinalgQrSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
-  });
-}
-PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_qr_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"addbmm", fast(addbmm_function), METH_FASTCALL | METH_KEYWORDS,
      "addbmm(input, batch1, batch2, *, beta=1, alpha=1)\n"
@@ -1130,7 +1144,7 @@ PyMethodDef functions_top[] = {
      "  gradient of input = g * conj(tensor)\n"
      "  gradient of tensor = g * conj(input)"},
     {"einsum", fast(einsum_function), METH_FASTCALL | METH_KEYWORDS,
-     "einsum(equation, *operands)\n"
+     "einsum(equation, operands)\n"
      "--\n"
      "\n"
      "Products of tensors summed by an equation that names their dimensions, as 'bij,bjk->bik'.\n"
@@ -1225,6 +1239,19 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  correction: int"},
+    {"cov_weighted", fast(cov_weighted_function), METH_FASTCALL | METH_KEYWORDS,
+     "cov_weighted(input, correction, fweights, aweights, alone)\n"
+     "--\n"
+     "\n"
+     "Covariances of variables, one a row, whose observations have weights; a lone variable's\n"
+     "variance has no dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  correction: int\n"
+     "  fweights: Tensor or None\n"
+     "  aweights: Tensor or None\n"
+     "  alone: bool"},
     {"inv_ex_core", fast(inv_ex_core_function), METH_FASTCALL | METH_KEYWORDS,
      "inv_ex_core(A)\n"
      "--\n"
@@ -1351,21 +1378,6 @@ PyMethodDef functions_internal[] = {
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
-    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
     {},
 };
 
@@ -1555,21 +1567,6 @@ PyMethodDef functions_linalg[] = {
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
-    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
     {},
 };
 

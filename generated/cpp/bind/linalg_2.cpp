@@ -6,6 +6,27 @@
 namespace tp::python {
 namespace {
 
+// linalg_qr
+constexpr Param kLinalgQrSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"mode", Kind::Str, true},
+};
+const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
+constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
+const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
+
+PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_qr", [&]() -> PyObject* {
+    const Spec& spec = kLinalgQrSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
+  });
+}
+PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_qr_call(nullptr, args, nargs, kwnames);
+}
+
 // linalg_solve
 constexpr Param kLinalgSolveSpecParams[] = {
     {"A", Kind::Tensor},
@@ -385,13 +406,19 @@ constexpr Param kMatrixPowerSpecParams[] = {
 };
 const Spec kMatrixPowerSpec{"matrix_power", "matrix_power(Tensor input, int n) -> Tensor out", kMatrixPowerSpecParams};
 
-const Spec* const matrix_power_specs[] = {&kMatrixPowerSpec};
-const PythonOp matrix_power_python{"matrix_power", "tensorplay._composed.matrices", "matrix_power", matrix_power_specs};
+PyObject* matrix_power_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("matrix_power", [&]() -> PyObject* {
+    const Spec& spec = kMatrixPowerSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::matrix_power(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
 PyObject* matrix_power_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(matrix_power_python, nullptr, args, nargs, kwnames);
+  return matrix_power_call(nullptr, args, nargs, kwnames);
 }
 PyObject* matrix_power_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(matrix_power_python, self, args, nargs, kwnames);
+  return matrix_power_call(self, args, nargs, kwnames);
 }
 
 // matrix_rank
@@ -1072,6 +1099,21 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {"linalg_solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_solve(A, B, *, left=True)\n"
      "--\n"
@@ -1292,7 +1334,7 @@ PyMethodDef functions_linalg[] = {
      "  hermitian: bool, default False\n"
      "  tol: float"},
     {"multi_dot", fast(multi_dot_function), METH_FASTCALL | METH_KEYWORDS,
-     "multi_dot(*tensors)\n"
+     "multi_dot(tensors)\n"
      "--\n"
      "\n"
      "Product of several matrices in the order of multiplication that costs least; the first and\n"
@@ -1314,6 +1356,21 @@ PyMethodDef functions_linalg[] = {
      "  rtol: float or None, default None\n"
      "  hermitian: bool, default False\n"
      "  rcond: float"},
+    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
      "slogdet(A)\n"
      "--\n"

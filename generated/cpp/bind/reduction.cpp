@@ -553,14 +553,28 @@ constexpr Param kNanmedianSpecParams[] = {
     {"out", Kind::OptTensor, true, true},
 };
 const Spec kNanmedianSpec{"nanmedian", "nanmedian(Tensor input) -> Tensor out", kNanmedianSpecParams};
+constexpr Param kNanmedian1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"keepdim", Kind::Bool, true},
+    {"out", Kind::Any, true, true},
+};
+const Spec kNanmedian1Spec{"nanmedian", "nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", kNanmedian1SpecParams};
+constexpr const char* kNanmedian1ResultFields[] = {"values", "indices"};
+const ResultType kNanmedian1Result{"nanmedian", kNanmedian1ResultFields};
 
 PyObject* nanmedian_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("nanmedian", [&]() -> PyObject* {
-    const Spec& spec = kNanmedianSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return written_out(spec.op, wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), a[1]);
-    return kept(wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), spec, a);
+    Slots<4> a;
+    if (const Spec& spec = kNanmedianSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(1)) return written_out(spec.op, wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), a[1]);
+      return kept(wrap(ops::nanmedian(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kNanmedian1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap_named(kNanmedian1Result, ops::nanmedian(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), a[3]);
+      return kept(wrap_named(kNanmedian1Result, ops::nanmedian(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
+    }
+    no_match({&kNanmedianSpec, &kNanmedian1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* nanmedian_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -568,6 +582,46 @@ PyObject* nanmedian_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* nanmedian_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return nanmedian_call(self, args, nargs, kwnames);
+}
+
+// nanmedian_all
+constexpr Param kNanmedianAllSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kNanmedianAllSpec{"nanmedian_all", "nanmedian_all(Tensor input) -> Tensor out", kNanmedianAllSpecParams};
+
+PyObject* nanmedian_all_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nanmedian_all", [&]() -> PyObject* {
+    const Spec& spec = kNanmedianAllSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::nanmedian_all(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* nanmedian_all_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmedian_all_call(nullptr, args, nargs, kwnames);
+}
+
+// nanmedian_dim
+constexpr Param kNanmedianDimSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"keepdim", Kind::Bool},
+};
+const Spec kNanmedianDimSpec{"nanmedian_dim", "nanmedian_dim(Tensor input, int dim, bool keepdim) -> (Tensor values, Tensor<i64> indices)", kNanmedianDimSpecParams};
+constexpr const char* kNanmedianDimResultFields[] = {"values", "indices"};
+const ResultType kNanmedianDimResult{"nanmedian_dim", kNanmedianDimResultFields};
+
+PyObject* nanmedian_dim_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nanmedian_dim", [&]() -> PyObject* {
+    const Spec& spec = kNanmedianDimSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNanmedianDimResult, ops::nanmedian_dim(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2))), spec, a);
+  });
+}
+PyObject* nanmedian_dim_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanmedian_dim_call(nullptr, args, nargs, kwnames);
 }
 
 // nansum
@@ -597,21 +651,63 @@ PyObject* nansum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 // norm
 constexpr Param kNormSpecParams[] = {
     {"input", Kind::Tensor},
-    {"p", Kind::Any, true},
+    {"p", Kind::Str, true},
     {"dim", Kind::OptIntList, true},
     {"keepdim", Kind::Bool, true},
     {"dtype", Kind::OptDtype, true, true},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kNormSpec{"norm", "norm(Tensor input, any p=\"fro\", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kNormSpecParams};
+const Spec kNormSpec{"norm", "norm(Tensor input, str p=\"fro\", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kNormSpecParams};
+constexpr Param kNorm1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::OptScalar},
+    {"dim", Kind::OptIntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kNorm1Spec{"norm", "norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kNorm1SpecParams};
 
-const Spec* const norm_specs[] = {&kNormSpec};
-const PythonOp norm_python{"norm", "tensorplay._composed.nn", "norm", norm_specs};
+PyObject* norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("norm", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), a[5]);
+      return kept(wrap(ops::norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    if (const Spec& spec = kNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), a[5]);
+      return kept(wrap(ops::norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    no_match({&kNormSpec, &kNorm1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(norm_python, nullptr, args, nargs, kwnames);
+  return norm_call(nullptr, args, nargs, kwnames);
 }
 PyObject* norm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(norm_python, self, args, nargs, kwnames);
+  return norm_call(self, args, nargs, kwnames);
+}
+
+// norm_named
+constexpr Param kNormNamedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Str},
+    {"dim", Kind::OptIntList},
+    {"keepdim", Kind::Bool},
+};
+const Spec kNormNamedSpec{"norm_named", "norm_named(Tensor input, str p, int[]? dim, bool keepdim) -> Tensor out", kNormNamedSpecParams};
+
+PyObject* norm_named_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("norm_named", [&]() -> PyObject* {
+    const Spec& spec = kNormNamedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::norm_named(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* norm_named_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return norm_named_call(nullptr, args, nargs, kwnames);
 }
 
 // prod
@@ -620,14 +716,16 @@ constexpr Param kProdSpecParams[] = {
     {"dim", Kind::OptInt, true},
     {"keepdim", Kind::Bool, true},
     {"dtype", Kind::OptDtype, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kProdSpec{"prod", "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kProdSpecParams};
 
 PyObject* prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("prod", [&]() -> PyObject* {
     const Spec& spec = kProdSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::prod(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), a[4]);
     return kept(wrap(ops::prod(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
@@ -648,16 +746,30 @@ constexpr Param kRenormSpecParams[] = {
 };
 const Spec kRenormSpec{"renorm", "renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor out", kRenormSpecParams};
 
-const Spec* const renorm_specs[] = {&kRenormSpec};
-const PythonOp renorm_python{"renorm", "tensorplay._composed.index", "renorm", renorm_specs};
+PyObject* renorm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("renorm", [&]() -> PyObject* {
+    const Spec& spec = kRenormSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::renorm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_int(spec, a, 2), to_scalar(spec, a, 3))), a[4]);
+    return kept(wrap(ops::renorm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_int(spec, a, 2), to_scalar(spec, a, 3))), spec, a);
+  });
+}
 PyObject* renorm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(renorm_python, nullptr, args, nargs, kwnames);
+  return renorm_call(nullptr, args, nargs, kwnames);
 }
 PyObject* renorm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(renorm_python, self, args, nargs, kwnames);
+  return renorm_call(self, args, nargs, kwnames);
 }
 PyObject* renorm_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python_inplace(renorm_python, self, args, nargs, kwnames);
+  return guarded("renorm", [&]() -> PyObject* {
+    Slots<5> a;
+    const Spec& spec = kRenormSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::renorm_(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_int(spec, a, 2), to_scalar(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
 // std
@@ -755,6 +867,27 @@ PyObject* std_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return std_mean_call(nullptr, args, nargs, kwnames);
 }
 
+// std_of
+constexpr Param kStdOfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptIntList},
+    {"correction", Kind::Scalar},
+    {"keepdim", Kind::Bool},
+};
+const Spec kStdOfSpec{"std_of", "std_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", kStdOfSpecParams};
+
+PyObject* std_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("std_of", [&]() -> PyObject* {
+    const Spec& spec = kStdOfSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::std_of(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* std_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return std_of_call(nullptr, args, nargs, kwnames);
+}
+
 // std_over
 constexpr Param kStdOverSpecParams[] = {
     {"input", Kind::Tensor},
@@ -782,14 +915,16 @@ constexpr Param kSumSpecParams[] = {
     {"dim", Kind::IntList, true},
     {"keepdim", Kind::Bool, true},
     {"dtype", Kind::OptDtype, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kSumSpec{"sum", "sum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kSumSpecParams};
 
 PyObject* sum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("sum", [&]() -> PyObject* {
     const Spec& spec = kSumSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::sum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), a[4]);
     return kept(wrap(ops::sum(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false), to_opt_dtype(spec, a, 3))), spec, a);
   });
 }
@@ -932,6 +1067,27 @@ PyObject* var_mean_mean_call(PyObject* self, PyObject* const* args, Py_ssize_t n
 }
 PyObject* var_mean_mean_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return var_mean_mean_call(nullptr, args, nargs, kwnames);
+}
+
+// var_of
+constexpr Param kVarOfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::OptIntList},
+    {"correction", Kind::Scalar},
+    {"keepdim", Kind::Bool},
+};
+const Spec kVarOfSpec{"var_of", "var_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", kVarOfSpecParams};
+
+PyObject* var_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("var_of", [&]() -> PyObject* {
+    const Spec& spec = kVarOfSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::var_of(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_scalar(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* var_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return var_of_call(nullptr, args, nargs, kwnames);
 }
 
 // var_over
@@ -1169,16 +1325,17 @@ PyMethodDef functions_top[] = {
      "  dim: list of int, default []\n"
      "  keepdim: bool, default False"},
     {"nanmedian", fast(nanmedian_function), METH_FASTCALL | METH_KEYWORDS,
-     "nanmedian(input)\n"
-     "--\n"
+     "Middle of the elements that are not nan, the lower of two; of all, or along a dimension with\n"
+     "its position, the first nan where there are only nans.\n"
      "\n"
-     "Middle of all elements that are not nan.\n"
+     "Forms:\n"
+     "  nanmedian(Tensor input) -> Tensor out\n"
+     "  nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = tie_share(g, input, out, (), False)"},
+     "  dim: int\n"
+     "  keepdim: bool, default False"},
     {"nansum", fast(nansum_function), METH_FASTCALL | METH_KEYWORDS,
      "nansum(input, dim=[], keepdim=False, *, dtype=None)\n"
      "--\n"
@@ -1194,15 +1351,16 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = where(isnan(input), 0, expand_reduced(g, shape(input), dim, keepdim))"},
     {"norm", fast(norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "norm(input, p='fro', dim=None, keepdim=False, *, dtype=None)\n"
-     "--\n"
-     "\n"
      "Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the order 2,\n"
      "'nuc' the sum of the singular values of matrices.\n"
      "\n"
+     "Forms:\n"
+     "  norm(Tensor input, str p=\"fro\", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  p: any, default 'fro'\n"
+     "  p: number or None\n"
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
@@ -1356,6 +1514,49 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))"},
+    {"nanmedian_all", fast(nanmedian_all_function), METH_FASTCALL | METH_KEYWORDS,
+     "nanmedian_all(input)\n"
+     "--\n"
+     "\n"
+     "Middle of all elements that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = tie_share(g, input, out, (), False)"},
+    {"nanmedian_dim", fast(nanmedian_dim_function), METH_FASTCALL | METH_KEYWORDS,
+     "nanmedian_dim(input, dim, keepdim)\n"
+     "--\n"
+     "\n"
+     "Middles along a dimension of what is not nan, and where they stand.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  keepdim: bool"},
+    {"norm_named", fast(norm_named_function), METH_FASTCALL | METH_KEYWORDS,
+     "norm_named(input, p, dim, keepdim)\n"
+     "--\n"
+     "\n"
+     "Norms with a name, of vectors or of matrices.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: str\n"
+     "  dim: list of int or None\n"
+     "  keepdim: bool"},
+    {"std_of", fast(std_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "std_of(input, dim, correction, keepdim)\n"
+     "--\n"
+     "\n"
+     "Standard deviation of real or complex numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int or None\n"
+     "  correction: number\n"
+     "  keepdim: bool"},
     {"std_over", fast(std_over_function), METH_FASTCALL | METH_KEYWORDS,
      "std_over(input, dim, correction, keepdim)\n"
      "--\n"
@@ -1391,6 +1592,17 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: list of int or None\n"
+     "  keepdim: bool"},
+    {"var_of", fast(var_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "var_of(input, dim, correction, keepdim)\n"
+     "--\n"
+     "\n"
+     "Variance of real or complex numbers; the latter's is the sum of those of its parts.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int or None\n"
+     "  correction: number\n"
      "  keepdim: bool"},
     {"var_over", fast(var_over_function), METH_FASTCALL | METH_KEYWORDS,
      "var_over(input, dim, correction, keepdim)\n"
@@ -1638,16 +1850,17 @@ PyMethodDef methods[] = {
      "  dim: list of int, default []\n"
      "  keepdim: bool, default False"},
     {"nanmedian", fast(nanmedian_method), METH_FASTCALL | METH_KEYWORDS,
-     "nanmedian($self)\n"
-     "--\n"
+     "Middle of the elements that are not nan, the lower of two; of all, or along a dimension with\n"
+     "its position, the first nan where there are only nans.\n"
      "\n"
-     "Middle of all elements that are not nan.\n"
+     "Forms:\n"
+     "  nanmedian(Tensor input) -> Tensor out\n"
+     "  nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = tie_share(g, input, out, (), False)"},
+     "  dim: int\n"
+     "  keepdim: bool, default False"},
     {"nansum", fast(nansum_method), METH_FASTCALL | METH_KEYWORDS,
      "nansum($self, dim=[], keepdim=False, *, dtype=None)\n"
      "--\n"
@@ -1663,15 +1876,16 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  gradient of input = where(isnan(input), 0, expand_reduced(g, shape(input), dim, keepdim))"},
     {"norm", fast(norm_method), METH_FASTCALL | METH_KEYWORDS,
-     "norm($self, p='fro', dim=None, keepdim=False, *, dtype=None)\n"
-     "--\n"
-     "\n"
      "Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the order 2,\n"
      "'nuc' the sum of the singular values of matrices.\n"
      "\n"
+     "Forms:\n"
+     "  norm(Tensor input, str p=\"fro\", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  p: any, default 'fro'\n"
+     "  p: number or None\n"
      "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},

@@ -266,26 +266,6 @@ class TP_API LinalgLuSolveBackward final : public FuncOp<LinalgLuSolveBackward, 
   TP_NODE_DISPOSE(LinalgLuSolveBackward)
 };
 
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-      1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgQrBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
-  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
-
-  std::string mode_;
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgQrBackward)
-};
-
 // addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
     const Scalar& alpha);
@@ -382,9 +362,24 @@ TP_API TensorRef cond(const TensorRef& A, std::string_view p);
 TP_API Storage corrcoef(const Storage& input);
 TP_API TensorRef corrcoef(const TensorRef& input);
 
+// cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out
+TP_API Storage cov(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights);
+TP_API TensorRef cov(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights);
+
 // cov_rows(Tensor input, int correction) -> Tensor out
 TP_API Storage cov_rows(const Storage& input, std::int64_t correction);
 TP_API TensorRef cov_rows(const TensorRef& input, std::int64_t correction);
+
+// cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out
+TP_API Storage cov_weighted(const Storage& input, std::int64_t correction, const Storage& fweights,
+    const Storage& aweights, bool alone);
+TP_API TensorRef cov_weighted(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights, bool alone);
+
+// cross(Tensor input, Tensor other, int? dim=None) -> Tensor out
+TP_API Storage cross(const Storage& input, const Storage& other, std::optional<std::int64_t> dim);
+TP_API TensorRef cross(const TensorRef& input, const TensorRef& other, std::optional<std::int64_t> dim);
 
 // det(Tensor A) -> Tensor out
 TP_API Storage det(const Storage& A);
@@ -464,9 +459,5 @@ TP_API Storage linalg_norm(const Storage& A, std::string_view ord, const std::op
     std::optional<Dtype> dtype);
 TP_API TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype);
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 }  // namespace tp::ops

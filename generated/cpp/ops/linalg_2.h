@@ -5,6 +5,26 @@
 
 namespace tp::ops {
 
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgQrBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::string mode_;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgQrBackward)
+};
+
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2> {
  public:
@@ -205,6 +225,10 @@ class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
   TP_NODE_DISPOSE(SlogdetBackward)
 };
 
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
+
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
 TP_API TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
@@ -283,6 +307,10 @@ TP_API Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& d
     std::optional<Dtype> dtype);
 TP_API TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+
+// matrix_power(Tensor input, int n) -> Tensor out
+TP_API Storage matrix_power(const Storage& input, std::int64_t n);
+TP_API TensorRef matrix_power(const TensorRef& input, std::int64_t n);
 
 // matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
 TP_API Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);

@@ -198,18 +198,18 @@ class TP_API ModeBackward final : public FuncOp<ModeBackward, 1, 1> {
   TP_NODE_DISPOSE(ModeBackward)
 };
 
-// nanmedian(Tensor input) -> Tensor out
-class TP_API NanmedianBackward final : public FuncOp<NanmedianBackward, 1, 2> {
+// nanmedian_all(Tensor input) -> Tensor out
+class TP_API NanmedianAllBackward final : public FuncOp<NanmedianAllBackward, 1, 2> {
  public:
-  static constexpr OpSchema schema_v1{"nanmedian", "nanmedian(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NanmedianBackward";
+  static constexpr OpSchema schema_v1{"nanmedian_all", "nanmedian_all(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NanmedianAllBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(NanmedianBackward)
+  TP_NODE_DISPOSE(NanmedianAllBackward)
 };
 
 // nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
@@ -443,14 +443,47 @@ TP_API TensorRef nanmean(const TensorRef& input, const Dims& dim, bool keepdim);
 TP_API Storage nanmedian(const Storage& input);
 TP_API TensorRef nanmedian(const TensorRef& input);
 
+// nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> nanmedian(const Storage& input, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> nanmedian(const TensorRef& input, std::int64_t dim, bool keepdim);
+
+// nanmedian_all(Tensor input) -> Tensor out
+TP_API Storage nanmedian_all(const Storage& input);
+TP_API TensorRef nanmedian_all(const TensorRef& input);
+
+// nanmedian_dim(Tensor input, int dim, bool keepdim) -> (Tensor values, Tensor<i64> indices)
+TP_API std::array<Storage, 2> nanmedian_dim(const Storage& input, std::int64_t dim, bool keepdim);
+TP_API std::array<TensorRef, 2> nanmedian_dim(const TensorRef& input, std::int64_t dim, bool keepdim);
+
 // nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
 TP_API Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TP_API TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+
+// norm(Tensor input, str p="fro", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage norm(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+TP_API TensorRef norm(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+
+// norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage norm(const Storage& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+TP_API TensorRef norm(const TensorRef& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim,
+    bool keepdim, std::optional<Dtype> dtype);
+
+// norm_named(Tensor input, str p, int[]? dim, bool keepdim) -> Tensor out
+TP_API Storage norm_named(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim);
+TP_API TensorRef norm_named(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim);
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
 TP_API Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
 TP_API TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim,
     std::optional<Dtype> dtype);
+
+// renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor out
+TP_API Storage renorm(const Storage& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm);
+TP_API TensorRef renorm(const TensorRef& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm);
+TP_API TensorRef renorm_(const TensorRef& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm);
 
 // std(Tensor input, bool unbiased) -> Tensor out
 TP_API Storage std(const Storage& input, bool unbiased);
@@ -479,6 +512,10 @@ TP_API std::array<Storage, 2> std_mean(const Storage& input, const std::optional
     bool keepdim);
 TP_API std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased,
     bool keepdim);
+
+// std_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
+TP_API Storage std_of(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
+TP_API TensorRef std_of(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
 TP_API Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
@@ -524,6 +561,10 @@ TP_API std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::opti
 // var_mean_mean(Tensor input, int[]? dim, bool keepdim) -> Tensor out
 TP_API Storage var_mean_mean(const Storage& input, const std::optional<Dims>& dim, bool keepdim);
 TP_API TensorRef var_mean_mean(const TensorRef& input, const std::optional<Dims>& dim, bool keepdim);
+
+// var_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
+TP_API Storage var_of(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
+TP_API TensorRef var_of(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
 
 // var_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
 TP_API Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim);
