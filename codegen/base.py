@@ -63,13 +63,22 @@ def ship(to: Path) -> None:
     if path is not None:
         from . import resolve
 
-        to.write_bytes(pickle.dumps((_key(path.read_bytes()), resolve.load(str(path))[0]), protocol=5))
+        key = _key(path.read_bytes())
+        to.write_bytes(pickle.dumps((key, resolve.load(str(path))[0]), protocol=5))
+        if _read(to, key) is None:
+            raise RuntimeError(f"codegen: {to} cannot be read back; every define_op would read the entries instead")
+
+
+# Values of entries that pickle writes by the name of their type.
+_VALUES = {"complex": complex, "frozenset": frozenset, "range": range, "set": set, "slice": slice}
 
 
 class _Unpickler(pickle.Unpickler):
     """The generator is `codegen` in the source tree and `tensorplay.codegen` when installed; nothing else is loaded."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if module == "builtins" and name in _VALUES:
+            return _VALUES[name]
         root, _, own = module.rpartition(".")
         if root not in ("codegen", "tensorplay.codegen"):
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a model")

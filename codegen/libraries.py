@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
+import importlib
 import sys
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,8 @@ def like_exists(path: str) -> bool:
 
 def versions() -> str:
     """What is installed of the libraries that references name."""
+    import importlib.metadata  # 50 ms, which a definition without a reference need not pay
+
     parts = [sys.version]
     for name in ("numpy", "scipy", "mpmath"):
         try:

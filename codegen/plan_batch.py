@@ -207,7 +207,7 @@ class Batching:
     def _function(self, form: str, body: list[str]) -> Function:
         x = self.x
         result = "TensorRef" if form else C.result_type(x.results, "TensorRef")
-        return Function(f"{result} {self.name(form)}({C.params_text(x.sig.args, 'TensorRef')})", tuple(body))
+        return Function(f"TP_COLD {result} {self.name(form)}({C.params_text(x.sig.args, 'TensorRef')})", tuple(body))
 
     def operands(self, of: str = "in") -> list[str]:
         """The arguments of the op, its tensors taken from `of`."""

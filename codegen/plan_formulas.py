@@ -41,6 +41,7 @@ class Formula:
     spec: Spec | None = None
     loop_reads: tuple[str, ...] = ()
     constant: int | None = None  # 0: zeros, 1: g itself
+    conjugates: bool = False  # the partial is conjugated
     factor: str = ""  # the whole partial is this Scalar argument: 1 as a rule
     text: str = ""
 
@@ -142,6 +143,7 @@ class Formulas:
         body: Node = self.product(factor, Name("g"), d)
         f = self.structured(name, a.name, body, a, {"g": x.results[0].name}, world="TensorRef")
         f.loop, f.spec, f.loop_reads, f.text = loop, spec, loop_reads, text
+        f.conjugates = factor is not d
         if isinstance(d, Name) and x.types.get(d.id) == C.SCALAR:
             f.factor = C.cpp_name(d.id)
         return f

@@ -90,8 +90,8 @@ TP_MATH float ndtr_fast(float x) {
       x, detail::horner(s, 0x1.9aa4eep-14f, -0x1.33f84ep-10f, 0x1.46af0ep-7f, -0x1.1057aep-4f, 0x1.988452p-2f), 0.5f);
   const float q1 =
       detail::horner(u,
-                     detail::horner_pair(u, u * u, -0x1.7b3a5ep-27f, 0x1.3bd4a0p-24f, 0x1.7c8164p-26f, -0x1.97cff6p-19f,
-                                         0x1.0515cap-15f, -0x1.f9dc0ap-13f, 0x1.ad3644p-10f, -0x1.51d6dap-7f),
+                     detail::horner_pair(u, u * u, -0x1.7b71aap-27f, 0x1.3bd8cep-24f, 0x1.7d30d6p-26f, -0x1.97d08p-19f,
+                                         0x1.0515bap-15f, -0x1.f9dc0ap-13f, 0x1.ad3644p-10f, -0x1.51d6dap-7f),
                      0x1.06e2bep-4f, -0x1.dccc1cp-2f);
   const float q0 = 0x1.6acf5p-3f, q = TP_FMA(q1, u, q0), q_lost = TP_FMA(q1, u, q0 - q);  // 3 larger than the logarithm
   const float half_log2e = 0x1.715476p-1f, high = 0x1.7154p-1f, low = 0x1.d94aep-19f,

@@ -74,6 +74,18 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
 
 }  // namespace
 
+void each_level(std::initializer_list<const TensorRef*> inputs, std::initializer_list<std::span<const TensorRef>> lists,
+                FunctionRef<void()> f) {
+  dual::LevelList levels;
+  for (const TensorRef* t : inputs) dual::collect_levels(*t, levels);
+  for (std::span<const TensorRef> list : lists)
+    for (const TensorRef& t : list) dual::collect_levels(t, levels);
+  for (std::uint32_t level : levels) {
+    WorkingLevel at(level);
+    f();
+  }
+}
+
 thread_local constinit std::uint32_t working_level = 0;
 
 bool has_tangents(std::span<const TensorRef> inputs) {
@@ -142,7 +154,7 @@ TensorRef primal(const TensorRef& t, std::uint32_t level) {
 }
 
 std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
-                                            const std::function<GraphGradVec(std::span<const TensorRef>)>& vjp,
+                                            FunctionRef<GraphGradVec(std::span<const TensorRef>)> vjp,
                                             std::span<const TensorRef> tangents) {
   const bool lasting = modes::grad_enabled();
   std::vector<TensorRef> us(outs.size());
@@ -182,7 +194,7 @@ std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
   return result;
 }
 
-TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef&)>& vjp,
+TensorRef tangent_by_transpose(const TensorRef& out, FunctionRef<GraphGradVec(const TensorRef&)> vjp,
                                std::span<const TensorRef> tangents) {
   return tangent_by_transpose(
       std::span<const TensorRef>(&out, 1), [&](std::span<const TensorRef> us) { return vjp(us[0]); }, tangents)[0];

@@ -13,6 +13,7 @@ from .. import _C
 COMMON = (
     "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-DNDEBUG", "-ffp-contract=off", "-w",
 )  # fmt: skip
+WIRING = ("-O2",)
 KERNELS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-DTP_ISA=baseline")
 # The loops are compiled for the instruction set that runs, and for no other.
 ISA = {
@@ -25,7 +26,8 @@ def compile_library(
     work: Path, files: list[str], sources: tuple[Path, ...], includes: tuple[Path, ...], out: Path
 ) -> None:
     """Compiles what the generator wrote below `work`, with the caller's own sources, into one library."""
-    from ._store import PACKAGE, BuildError, build, compiler, include_folders
+    from . import _headers
+    from ._store import PACKAGE, BuildError, build, compiler, headers_key, include_folders
 
     cxx = compiler()
     python = sysconfig.get_paths()["include"]
@@ -34,9 +36,8 @@ def compile_library(
             f"define_op: Python's headers are not in {python}; install them: `apt-get install python3-dev` (Debian, "
             "Ubuntu), `dnf install python3-devel` (Fedora)"
         )
-    flags = [*COMMON, *(f"-I{p}" for p in (work / "cpp", *includes, *include_folders(), Path(python)))]
-    if build()["sanitize"]:
-        flags.append(f"-fsanitize={build()['sanitize']}")
+    sanitize = [f"-fsanitize={build()['sanitize']}"] if build()["sanitize"] else []
+    flags = [*COMMON, *(f"-I{p}" for p in (work / "cpp", *includes, *include_folders(), Path(python))), *sanitize]
     extra = os.environ.get("TENSORPLAY_CXXFLAGS", "").split()
     commands: list[list[str]] = []
     objects: list[str] = []
@@ -47,13 +48,14 @@ def compile_library(
         commands.append([cxx, *flags, *more, *extra, "-c", str(source), "-o", target])
 
     isa = ISA.get(_C._isa, ())
+    precompiled = _headers.flags(headers_key())
     shards = [Path(f).name for f in files if f.startswith("cpp/ops/") and f.endswith(".cpp")]
     for k, shard in enumerate(shards):
         # Functions and bindings of a shard in one unit: the headers are most of what a small one costs.
         unit = work / f"unit_{shard}"
         parts = [f"ops/{shard}", f"bind/{shard}"] + (["bind/registry.cpp", "bind/library.cpp"] if k == 0 else [])
         unit.write_text("".join(f'#include "{p}"\n' for p in parts))
-        add(unit, "-O2")
+        add(unit, *precompiled, *WIRING)
     for f in files:
         if f.startswith("cpp/kernels/"):
             add(work / f, *KERNELS, *isa)
@@ -63,6 +65,11 @@ def compile_library(
     _run_all([_link(cxx, objects, out, PACKAGE, work)])
     for o in objects:
         os.unlink(o)
+    if shards and not includes:
+        texts = [(work / f).read_text() for f in files if f.startswith(("cpp/ops/", "cpp/bind/"))]
+        library = include_folders()
+        common = [*COMMON, *(f"-I{p}" for p in (*library, python)), *sanitize, *WIRING, *extra]
+        _headers.make(headers_key(), cxx, common, texts, library)
 
 
 def _link(cxx: str, objects: list[str], out: Path, package: Path, work: Path) -> list[str]:

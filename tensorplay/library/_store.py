@@ -204,6 +204,10 @@ def _surroundings() -> bytes:
     return h.digest()
 
 
+def headers_key() -> str:
+    return _surroundings().hex()[:24]
+
+
 def _key(content: bytes, files: tuple[Path, ...]) -> str:
     h = hashlib.sha256(_surroundings())
     h.update(content)
@@ -279,4 +283,5 @@ def _load(file: Path) -> ModuleType:
 def clear() -> None:
     import shutil
 
-    shutil.rmtree(kept.folder() / "ops", ignore_errors=True)
+    for name in ("ops", "headers"):
+        shutil.rmtree(kept.folder() / name, ignore_errors=True)

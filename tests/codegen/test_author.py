@@ -56,7 +56,7 @@ def test_formulas_of_a_pack_call_the_librarys_ops(pack: Path) -> None:
     file, diags, _ = pipeline.checked(str(pack))
     assert not diags, diags.render()
     files = pipeline.outputs(file)
-    assert "cpp/ops/node_index.cpp" not in files and "TP_OP_LIBRARY(_ops)" in files["cpp/bind/library.cpp"]
+    assert "cpp/tests/node_factories.h" not in files and "TP_OP_LIBRARY(_ops)" in files["cpp/bind/library.cpp"]
     # The file's own tanh has another symbol, and the composition calls the library's.
     assert "Storage tanh_own(const Storage& input)" in files["cpp/ops/unary.cpp"]
     assert "tanh_own_out(const TensorRef& input" in files["cpp/ops/unary.cpp"]
@@ -123,3 +123,34 @@ def test_one_op_is_checked_and_timed(root: Path, tmp_path: Path, what: str, said
         cwd=tmp_path, env=env, text=True, capture_output=True,
     )  # fmt: skip
     assert done.returncode == 0 and said in done.stdout, done.stdout + done.stderr
+
+
+def test_the_model_that_ships_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that its reader refuses would cost every first define_op seconds, silently."""
+    from codegen import base, resolve
+
+    base.ship(tmp_path / base.SHIPPED)
+    monkeypatch.setattr(base, "__file__", str(tmp_path / "base.py"))  # where the shipped one is looked for
+    key = (tmp_path / base.SHIPPED).read_bytes()
+    monkeypatch.setattr(base, "_key", lambda _: base.pickle.loads(key)[0])
+    monkeypatch.setattr(base, "library_path", lambda: Path("ops.yaml"))
+    monkeypatch.setattr(resolve, "load", lambda *_: pytest.fail("the entries were read"))
+    base.library.cache_clear()
+    try:
+        found = base.library()
+    finally:
+        base.library.cache_clear()
+    assert found is not None and len(found.entries) > 500
+
+
+def test_a_model_with_anything_else_in_it_is_not_loaded(tmp_path: Path) -> None:
+    from codegen import base
+
+    class Evil:
+        def __reduce__(self) -> object:
+            return (open, (str(tmp_path / "made"), "w"))
+
+    path = tmp_path / "model.pickle"
+    path.write_bytes(base.pickle.dumps(("key", Evil())))
+    assert base._read(path, "key") is None
+    assert not (tmp_path / "made").exists()

@@ -1,4 +1,4 @@
-"""A hundred formulas of all kinds, and their meaning in mpmath: the same text, read by other eyes."""
+"""A hundred formulas of all kinds, some forty from the sciences, and their meaning in mpmath: the same text, read by other eyes."""
 
 from __future__ import annotations
 
@@ -107,6 +107,48 @@ u * exp(-v * x) * cos(w * x + y) | u -1 1, v 0 1, w -1 1, x -1 1, y -1 1
 u * v + w * x + y**2 * sin(z) | u -2 2, v -2 2, w -2 2, x -2 2, y -2 2, z -2 2
 log1p(u**2 + v**2) * tanh(w * x) + y / (1 + z**2) | u -2 2, v -2 2, w -2 2, x -2 2, y -2 2, z -2 2
 where(u > v, w * x, y * z) * (u - v) | u 1 3, v -3 -1, w -2 2, x -2 2, y -2 2, z -2 2
+x**2 * (3 - 2 * x) if x > 0 and x < 1 else where(x > 0.5, 1, 0) * 1 | x 0.1 0.9
+clamp(x, 0, 1)**3 * (clamp(x, 0, 1) * (6 * clamp(x, 0, 1) - 15) + 10) | x 0.1 0.9
+where(abs(x) < 1, x**2 / 2, abs(x) - 0.5) | x -0.9 0.9
+where(abs(x - y) < z, (x - y)**2 / 2, z * (abs(x - y) - z / 2)) | x 2 3, y -1 0, z 0.5 1
+y**2 * (sqrt(1 + (x / y)**2) - 1) | x -3 3, y 0.5 2
+4 * u * ((v / x)**12 - (v / x)**6) | u 0.5 2, v 0.8 1.2, x 0.9 2
+x * ndtr((log(x / y) + (u + v**2 / 2) * z) / (v * sqrt(z))) - y * exp(-u * z) * ndtr((log(x / y) + (u - v**2 / 2) * z) / (v * sqrt(z))) | u 0 0.1, v 0.1 0.5, x 80 120, y 80 120, z 0.2 2
+u * x / (v + x) | u 0.5 2, v 0.1 2, x 0.1 5
+x**u / (v**u + x**u) | u 1 4, v 0.5 2, x 0.2 4
+u / (1 + (u - v) / v * exp(-w * x)) | u 2 4, v 0.1 1, w 0.5 2, x 0 3
+exp(u * cos(x - v)) / (2 * pi * i0(u)) | u 0.2 4, v -3 3, x -3 3
+x**3 / expm1(x) | x 0.2 6
+2 * u * x**3 / (exp(v * x / w) - 1) | u 0.5 2, v 0.5 2, w 0.5 2, x 0.3 3
+log1p(exp(x)) - log1p(exp(x - 1)) | x -4 5
+abs(x) + log1p(exp(-2 * abs(x))) - log(2) | x 0.2 4
+log(cosh(x)) | x -3 3
+u * (1 - exp(-v * (x - w)))**2 | u 1 4, v 0.5 2, w 0.5 1.5, x 0.5 3
+lgamma((v + 1) / 2) - lgamma(v / 2) - 0.5 * log(v * pi) - (v + 1) / 2 * log1p(x**2 / v) | v 1 8, x -3 3
+(u - 1) * log(x) + (v - 1) * log1p(-x) - (lgamma(u) + lgamma(v) - lgamma(u + v)) | u 0.5 4, v 0.5 4, x 0.1 0.9
+u * log(v) - lgamma(u) + (u - 1) * log(x) - v * x | u 0.5 4, v 0.5 3, x 0.2 4
+exp(x) - y * x + lgamma(y + 1) | x -1 2, y 0.5 5
+exp(-(x + exp(-x))) | x -2 3
+(u / v) * (x / v)**(u - 1) * exp(-(x / v)**u) | u 1 3, v 0.5 2, x 0.2 3
+1 / ((x**2 - y**2)**2 + y**2 * z**2) | x 0.5 2, y 0.5 2, z 0.5 2
+u * exp(-v / (8.314462618 * x)) | u 1 3, v 1e3 5e3, x 280 400
+u * x / (1 - v * x) - w * x**2 | u 0.5 2, v 0.05 0.2, w 0.5 2, x 0.2 2
+1 / sqrt(1 - x**2) - 1 | x -0.9 0.9
+1 / (exp((x - y) / z) + 1) | x -2 2, y -1 1, z 0.3 2
+exp(-x / y) / x | x 0.3 3, y 0.5 2
+0.1 * (x + 40) / (1 - exp(-(x + 40) / 10)) | x -80 -45
+(1 - x)**2 + 100 * (y - x**2)**2 | x -2 2, y -2 2
+(x**2 + y - 11)**2 + (x + y**2 - 7)**2 | x -4 4, y -4 4
+x - y * sin(x) | x -3 3, y 0 0.9
+-(1 - x)**y * log(x) | x 0.1 0.9, y 0.5 3
+x * log(x / y) + (1 - x) * log((1 - x) / (1 - y)) | x 0.1 0.9, y 0.1 0.9
+2 * asin(sqrt(sin((u - v) / 2)**2 + cos(u) * cos(v) * sin((x - y) / 2)**2)) | u 0.3 1, v -1 0.2, x 0.3 1, y -1 0.2
+1 / tanh(x) - 1 / x | x 0.3 5
+(1 + (1 - y) * x)**(1 / (1 - y)) | x 0.1 2, y 0.1 0.8
+1.0507 * where(x > 0, x, 1.67326 * expm1(x)) | x -3 -0.2
+x * exp(u * (1 - x / v)) | u 0.5 2, v 0.5 3, x 0.2 4
+u * exp(-v * exp(-w * x)) | u 0.5 2, v 0.5 2, w 0.5 2, x -1 3
+min(max(x, -1), 1) + max(x - 1, 0)**2 | x 1.2 3
 """
 
 
@@ -168,6 +210,9 @@ def functions() -> dict[str, Any]:
         "lgamma": mp.loggamma,
         "digamma": mp.digamma,
         "ndtr": mp.ncdf,
+        "i0": lambda x: mp.besseli(0, x),
+        "max": max,
+        "min": min,
         "xlogy": lambda x, y: x * mp.log(y),
         "xlog1py": lambda x, y: x * mp.log(1 + y),
         "logaddexp": lambda x, y: mp.log(mp.exp(x) + mp.exp(y)),

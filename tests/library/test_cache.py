@@ -35,7 +35,7 @@ def place(tmp_path: Path) -> dict[str, str]:
     paths = [p for p in sys.path if p]
     return os.environ | {
         "CXX": str(wrapper), "TENSORPLAY_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(paths),
-        "TENSORPLAY_CXXFLAGS": "-O0",
+        "TENSORPLAY_CXXFLAGS": "-O0", "TENSORPLAY_PRECOMPILED_HEADERS": "0",
     }  # fmt: skip
 
 
@@ -70,6 +70,38 @@ def test_a_killed_compile_leaves_nothing_that_is_used(place: dict[str, str], tmp
         out, err = start(place).communicate()
         assert (out.strip(), err) == (want, "")
     assert not list((tmp_path / "cache" / "ops").glob("*.tmp"))
+
+
+@pytest.mark.timeout(900)
+def test_headers_are_precompiled_after_the_first_op_and_used(place: dict[str, str], tmp_path: Path) -> None:
+    from tensorplay.library import _store
+
+    said = subprocess.run([_store.compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    if "Free Software" not in said:
+        pytest.skip("only GCC's headers are precompiled")
+    (tmp_path / "c++").write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/said\nexec {_store.compiler()} "$@"\n')
+    del place["TENSORPLAY_PRECOMPILED_HEADERS"]
+    want = ("generator", "")
+    out, err = start(place).communicate()
+    assert (out.strip(), err) == want
+    deadline = time.monotonic() + 600
+    while not (made := list((tmp_path / "cache" / "headers").glob("*/all.h.gch"))) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert len(made) == 1, (tmp_path / "said").read_text()
+    assert "ops/halved" not in (text := made[0].with_suffix("").read_text()) and '"python/python_ops.h"' in text
+    (tmp_path / "said").unlink()
+    other = DEFINE.replace("halved", "second")
+    second = subprocess.run([sys.executable, "-c", other], env=place, capture_output=True, text=True, check=True)
+    assert second.stdout.strip() == "generator"
+    commands = (tmp_path / "said").read_text().split("\n")
+    (unit,) = [c for c in commands if "unit_unary.cpp" in c]
+    assert f"-include {made[0].with_suffix('')} " in unit
+    # What the compiler makes of it: `!` before a precompiled header says that it was taken.
+    source = tmp_path / "empty.cpp"
+    source.write_text("")
+    again = unit.split(" -c ")[0].split() + ["-H", "-fsyntax-only", str(source)]
+    said = subprocess.run([_store.compiler(), *again], capture_output=True, text=True, check=True).stderr
+    assert f"! {made[0]}" in said
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

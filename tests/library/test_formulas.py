@@ -1,6 +1,6 @@
 """Formulas defined at run time against mpmath: value, gradient, second gradient, tangent.
 
-The list has a hundred; a run takes a sample, TENSORPLAY_ALL_FORMULAS=1 all of them.
+The list has a hundred and forty; a run takes a sample, TENSORPLAY_ALL_FORMULAS=1 all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL = bool(os.environ.get("TENSORPLAY_ALL_FORMULAS"))
 pytestmark = pytest.mark.timeout(3000 if ALL else 900)  # the first test compiles them
 
 # One of each kind: nested, piecewise, powers, special functions, constants, one to six inputs.
-SAMPLE = (5, 9, 13, 26, 35, 39, 47, 61, 69, 76, 89, 93, 96, 99)
+SAMPLE = (5, 9, 13, 26, 35, 39, 47, 61, 69, 76, 89, 93, 96, 99, 106, 110, 118)
 CHOSEN = FORMULAS if ALL else [FORMULAS[i] for i in SAMPLE]
 
 
@@ -43,8 +43,8 @@ def near(got: float, want: object, tol: float = 1e-10) -> bool:
     return abs(got - value) <= tol * max(1.0, abs(value))
 
 
-def test_the_list_has_a_hundred() -> None:
-    assert len({f.expr + str(f.domain) for f in FORMULAS}) == 100
+def test_the_list_is_long() -> None:
+    assert len({f.expr + str(f.domain) for f in FORMULAS}) == len(FORMULAS) >= 140
 
 
 @pytest.mark.parametrize("f", CHOSEN, ids=str)

@@ -96,27 +96,22 @@ TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const Tenso
   return strong_mul(neg(trunc(div(input, other))), g);
 }
 
-TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(trunc(div(input, other))), t);
-}
-
-TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmod(in[0], in[1]));
 }
 
-TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
   ops::fmod_(in[0], in[1]);
   return input;
 }
 
-void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmod_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmod_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -205,12 +200,12 @@ namespace {
 constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
 
-TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::gcd(in[0], in[1]));
 }
 
-TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGcdSchema, {&input, &other});
   ops::gcd_(in[0], in[1]);
   return input;
@@ -256,12 +251,12 @@ constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor
     true};
 constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
 
-TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
+TP_COLD TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
   const batch::Broadcast in({&input, &values});
   return in.wrap(ops::heaviside(in[0], in[1]));
 }
 
-TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
+TP_COLD TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
   const batch::InPlace in(kHeavisideSchema, {&input, &values});
   ops::heaviside_(in[0], in[1]);
   return input;
@@ -314,20 +309,16 @@ TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRe
   return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef hermite_h_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::hermite_h(in[0], in[1], order));
 }
 
-void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), hermite_h_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), hermite_h_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -384,20 +375,16 @@ TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorR
   return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef hermite_he_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::hermite_he(in[0], in[1], order));
 }
 
-void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), hermite_he_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), hermite_he_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -462,29 +449,19 @@ TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const Ten
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
 }
 
-TensorRef huber_tangent_input(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
-      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
-      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::huber(in[0], in[1], delta));
 }
 
-void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), huber_tangent_input(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), huber_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(target),
+        delta));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), huber_tangent_target(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), huber_vjp_target(wiring::tangent(target), wiring::primal(input), wiring::primal(target),
+        delta));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -557,33 +534,23 @@ TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const Tensor
       number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
 }
 
-TensorRef hypot_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), t);
-}
-
-TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
-}
-
-TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::hypot(in[0], in[1]));
 }
 
-TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(HypotBackward::schema_v1, {&input, &other});
   ops::hypot_(in[0], in[1]);
   return input;
 }
 
-void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hypot_tangent_input(wiring::primal(out), wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hypot_vjp_input(wiring::tangent(input), wiring::primal(out), wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), hypot_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
+    sum = plus(std::move(sum), hypot_vjp_other(wiring::tangent(other), wiring::primal(out), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -687,29 +654,23 @@ TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const Ten
       Scalar(1)), lgamma(input), Scalar(1))), g);
 }
 
-TensorRef igamma_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other), other,
-      Scalar(1)), lgamma(input), Scalar(1))), t);
-}
-
-TensorRef igamma_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::igamma(in[0], in[1]));
 }
 
-TensorRef igamma__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(IgammaBackward::schema_v1, {&input, &other});
   ops::igamma_(in[0], in[1]);
   return input;
 }
 
-void igamma_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void igamma_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(IgammaBackward::schema_v1, "input",
       "the derivative in the order has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), igamma_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), igamma_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -806,29 +767,23 @@ TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const Te
       other, Scalar(1)), lgamma(input), Scalar(1)))), g);
 }
 
-TensorRef igammac_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other),
-      other, Scalar(1)), lgamma(input), Scalar(1)))), t);
-}
-
-TensorRef igammac_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::igammac(in[0], in[1]));
 }
 
-TensorRef igammac__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(IgammacBackward::schema_v1, {&input, &other});
   ops::igammac_(in[0], in[1]);
   return input;
 }
 
-void igammac_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void igammac_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(IgammacBackward::schema_v1, "input",
       "the derivative in the order has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), igammac_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), igammac_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -923,20 +878,16 @@ TensorRef laguerre_l_vjp_x(const TensorRef& g, const TensorRef& x, const TensorR
   return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef laguerre_l_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef laguerre_l_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef laguerre_l_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::laguerre_l(in[0], in[1], order));
 }
 
-void laguerre_l_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void laguerre_l_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), laguerre_l_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), laguerre_l_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -987,12 +938,12 @@ namespace {
 constexpr OpSchema kLcmSchema{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLcmSpec{&kLcmSchema, 2};
 
-TensorRef lcm_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lcm_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::lcm(in[0], in[1]));
 }
 
-TensorRef lcm__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lcm__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLcmSchema, {&input, &other});
   ops::lcm_(in[0], in[1]);
   return input;
@@ -1047,30 +998,23 @@ TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const Tens
   return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), g);
 }
 
-TensorRef ldexp_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(exp2(other), t); }
-
-TensorRef ldexp_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), t);
-}
-
-TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ldexp(in[0], in[1]));
 }
 
-TensorRef ldexp__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ldexp__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(LdexpBackward::schema_v1, {&input, &other});
   ops::ldexp_(in[0], in[1]);
   return input;
 }
 
-void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ldexp_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), ldexp_vjp_input(wiring::tangent(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), ldexp_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), ldexp_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1168,20 +1112,16 @@ TensorRef legendre_p_vjp_x(const TensorRef& g, const TensorRef& x, const TensorR
   return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef legendre_p_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef legendre_p_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef legendre_p_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::legendre_p(in[0], in[1], order));
 }
 
-void legendre_p_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void legendre_p_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), legendre_p_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), legendre_p_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1246,29 +1186,17 @@ TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& out, const Te
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), g);
 }
 
-TensorRef logaddexp_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(input, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logaddexp(in[0], in[1]));
 }
 
-void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp_tangent_input(wiring::primal(out), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), logaddexp_vjp_input(wiring::tangent(input), wiring::primal(out), wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp_tangent_other(wiring::primal(out), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), logaddexp_vjp_other(wiring::tangent(other), wiring::primal(out), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1355,29 +1283,19 @@ TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& out, const T
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), g);
 }
 
-TensorRef logaddexp2_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp2_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logaddexp2(in[0], in[1]));
 }
 
-void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp2_tangent_input(wiring::primal(out), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), logaddexp2_vjp_input(wiring::tangent(input), wiring::primal(out),
+        wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp2_tangent_other(wiring::primal(out), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), logaddexp2_vjp_other(wiring::tangent(other), wiring::primal(out),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

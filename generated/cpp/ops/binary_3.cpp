@@ -107,29 +107,17 @@ TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const Te
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef maximum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::maximum(in[0], in[1]));
 }
 
-void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), maximum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), maximum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), maximum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), maximum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -212,29 +200,17 @@ TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const Te
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef minimum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::minimum(in[0], in[1]));
 }
 
-void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), minimum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), minimum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), minimum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), minimum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -311,27 +287,23 @@ TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) { return str
 
 TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
 
-TensorRef mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::mul(in[0], in[1]));
 }
 
-TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(MulBackward::schema_v1, {&input, &other});
   ops::mul_(in[0], in[1]);
   return input;
 }
 
-void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(mul_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(mul_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -424,12 +396,12 @@ constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor
     true};
 constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
 
-TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::nextafter(in[0], in[1]));
 }
 
-TensorRef nextafter__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef nextafter__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kNextafterSchema, {&input, &other});
   ops::nextafter_(in[0], in[1]);
   return input;
@@ -495,38 +467,25 @@ TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const Ten
       number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
 }
 
-TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), t);
-}
-
-TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& out, const TensorRef& exponent,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
-      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))), t);
-}
-
-TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
+TP_COLD TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
   const batch::Broadcast in({&input, &exponent});
   return in.wrap(ops::pow(in[0], in[1]));
 }
 
-TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
+TP_COLD TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
   const batch::InPlace in(PowBackward::schema_v1, {&input, &exponent});
   ops::pow_(in[0], in[1]);
   return input;
 }
 
-void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
+TP_COLD void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), pow_tangent_input(wiring::primal(exponent), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(pow_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(exponent),
+        wiring::primal(input))));
   if (wiring::tangent(exponent))
-    sum = plus(std::move(sum), pow_tangent_exponent(wiring::primal(input), wiring::primal(out),
-        wiring::primal(exponent), wiring::tangent(exponent)));
+    sum = plus(std::move(sum), conj_of(pow_vjp_exponent(conj_of(wiring::tangent(exponent)), wiring::primal(input),
+        wiring::primal(out), wiring::primal(exponent))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -628,27 +587,23 @@ TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const 
   return strong_mul(neg(floor(div(input, other))), g);
 }
 
-TensorRef remainder_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(floor(div(input, other))), t);
-}
-
-TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::remainder(in[0], in[1]));
 }
 
-TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(RemainderBackward::schema_v1, {&input, &other});
   ops::remainder_(in[0], in[1]);
   return input;
 }
 
-void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), remainder_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), remainder_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -746,19 +701,16 @@ TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
-TensorRef rsub_tangent_input(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::rsub(in[0], in[1], alpha));
 }
 
-void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsub_tangent_input(alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(rsub_vjp_input(conj_of(wiring::tangent(input)), alpha)));
   sum = plus(std::move(sum), wiring::tangent(other));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -827,29 +779,19 @@ TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const
       input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), g);
 }
 
-TensorRef smooth_l1_tangent_input(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
-      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), t);
-}
-
-TensorRef smooth_l1_tangent_target(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
-      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), t);
-}
-
-TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::smooth_l1(in[0], in[1], beta));
 }
 
-void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), smooth_l1_tangent_input(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), smooth_l1_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target), beta));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), smooth_l1_tangent_target(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), smooth_l1_vjp_target(wiring::tangent(target), wiring::primal(input),
+        wiring::primal(target), beta));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -920,27 +862,19 @@ TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& inp
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), g);
 }
 
-TensorRef squared_difference_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_tangent_target(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::squared_difference(in[0], in[1]));
 }
 
-void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), squared_difference_tangent_input(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), squared_difference_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), squared_difference_tangent_target(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), squared_difference_vjp_target(wiring::tangent(target), wiring::primal(input),
+        wiring::primal(target)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1004,21 +938,17 @@ TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) { ret
 
 TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
 
-TensorRef strong_mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef strong_mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::strong_mul(in[0], in[1]));
 }
 
-void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), strong_mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(strong_mul_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), strong_mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(strong_mul_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1081,26 +1011,23 @@ TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
-TensorRef sub_tangent_other(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::sub(in[0], in[1], alpha));
 }
 
-TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::InPlace in(SubBackward::schema_v1, {&input, &other});
   ops::sub_(in[0], in[1], alpha);
   return input;
 }
 
-void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), sub_tangent_other(alpha, wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(sub_vjp_other(conj_of(wiring::tangent(other)), alpha)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1204,28 +1131,17 @@ TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const Te
   return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
 }
 
-TensorRef xlog1py_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), t);
-}
-
-TensorRef xlog1py_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), t);
-}
-
-TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::xlog1py(in[0], in[1]));
 }
 
-void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlog1py_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), xlog1py_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlog1py_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), xlog1py_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1294,34 +1210,23 @@ TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const Tens
   return strong_mul(div(input, other), g);
 }
 
-TensorRef xlogy_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), t);
-}
-
-TensorRef xlogy_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, other), t);
-}
-
-TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::xlogy(in[0], in[1]));
 }
 
-TensorRef xlogy__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(XlogyBackward::schema_v1, {&input, &other});
   ops::xlogy_(in[0], in[1]);
   return input;
 }
 
-void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlogy_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), xlogy_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlogy_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), xlogy_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1420,22 +1325,17 @@ TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const Tenso
   return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), g);
 }
 
-TensorRef zeta_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), t);
-}
-
-TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::zeta(in[0], in[1]));
 }
 
-void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(ZetaBackward::schema_v1, "input",
       "the derivative in the exponent has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), zeta_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), zeta_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

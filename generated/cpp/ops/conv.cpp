@@ -26,14 +26,14 @@ V col2im_vjp_input(const V& g, const Dims& kernel_size, const Dims& dilation, co
   return im2col(g, kernel_size, dilation, padding, stride);
 }
 
-TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
+TP_COLD TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
     const Dims& dilation, const Dims& padding, const Dims& stride) {
   const batch::Fold in(Col2imBackward::schema_v1, {input}, 3);
   return in.wrap(ops::col2im(in[0], output_size, kernel_size, dilation, padding, stride));
 }
 
-void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
-    const Dims& dilation, const Dims& padding, const Dims& stride) {
+TP_COLD void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size,
+    const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(col2im(wiring::tangent(input), output_size, kernel_size, dilation, padding,
       stride), out));
 }
@@ -109,8 +109,8 @@ V conv1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
-TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv1dBackward::schema_v1, {input, weight, bias}},
@@ -120,8 +120,8 @@ TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const 
       groups);
 }
 
-void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -226,8 +226,8 @@ V conv1d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
-TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv1dBackward1::schema_v1, {input, weight, bias}},
@@ -237,8 +237,8 @@ TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, cons
       groups);
 }
 
-void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -343,8 +343,8 @@ V conv2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
-TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv2dBackward::schema_v1, {input, weight, bias}},
@@ -354,8 +354,8 @@ TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const 
       groups);
 }
 
-void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -460,8 +460,8 @@ V conv2d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
-TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv2dBackward1::schema_v1, {input, weight, bias}},
@@ -471,8 +471,8 @@ TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, cons
       groups);
 }
 
-void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -577,8 +577,8 @@ V conv3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
-TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv3dBackward::schema_v1, {input, weight, bias}},
@@ -588,8 +588,8 @@ TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const 
       groups);
 }
 
-void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -694,8 +694,8 @@ V conv3d_1_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
-TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
   const auto loop = [&] { return batch::loop({Conv3dBackward1::schema_v1, {input, weight, bias}},
@@ -705,8 +705,8 @@ TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, cons
       groups);
 }
 
-void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -811,7 +811,7 @@ V conv_transpose1d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
 }
 
-TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv_transpose1d(input, weight, bias, stride, padding, output_padding,
@@ -823,7 +823,7 @@ TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weig
       output_padding, groups, dilation);
 }
 
-void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -932,7 +932,7 @@ V conv_transpose2d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
 }
 
-TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv_transpose2d(input, weight, bias, stride, padding, output_padding,
@@ -944,7 +944,7 @@ TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weig
       output_padding, groups, dilation);
 }
 
-void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1053,7 +1053,7 @@ V conv_transpose3d_vjp_bias(const V& g, const Shape& bias_shape) {
   return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
 }
 
-TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding,
@@ -1065,7 +1065,7 @@ TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weig
       output_padding, groups, dilation);
 }
 
-void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1175,7 +1175,7 @@ V convolution_vjp_bias(const V& g, const Shape& bias_shape, const Shape& weight_
       bias_shape);
 }
 
-TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::convolution(input, weight, bias, stride, padding, dilation, groups); };
@@ -1186,7 +1186,7 @@ TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, c
       groups);
 }
 
-void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1289,7 +1289,7 @@ V convolution_input_backward_vjp_weight(const V& g, const V& grad, const Shape& 
   return convolution_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+TP_COLD TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad, const TensorRef& weight) { return ops::convolution_input_backward(grad,
       weight, size, stride, padding, dilation, groups); };
@@ -1300,8 +1300,8 @@ TensorRef convolution_input_backward_batched(const TensorRef& grad, const Tensor
       padding, dilation, groups);
 }
 
-void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& weight, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1397,7 +1397,7 @@ V convolution_mode_vjp_bias(const V& g, const Shape& bias_shape, const Shape& we
       bias_shape);
 }
 
-TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::convolution_mode(input, weight, bias, stride, padding, dilation, groups); };
@@ -1408,7 +1408,7 @@ TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weig
       dilation, groups);
 }
 
-void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1508,8 +1508,8 @@ V convolution_mode_input_backward_vjp_weight(const V& g, const V& grad, const Sh
   return convolution_mode_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight,
+    const Dims& size, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad,
       const TensorRef& weight) { return ops::convolution_mode_input_backward(grad, weight, size, stride, padding,
       dilation, groups); };
@@ -1520,8 +1520,8 @@ TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const T
       stride, padding, dilation, groups);
 }
 
-void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& weight, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1610,8 +1610,8 @@ V convolution_mode_weight_backward_vjp_input(const V& g, const V& grad, const Sh
   return convolution_mode_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input,
+    const Dims& size, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad,
       const TensorRef& input) { return ops::convolution_mode_weight_backward(grad, input, size, stride, padding,
       dilation, groups); };
@@ -1622,8 +1622,8 @@ TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const 
       stride, padding, dilation, groups);
 }
 
-void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1712,7 +1712,7 @@ V convolution_weight_backward_vjp_input(const V& g, const V& grad, const Shape& 
   return convolution_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+TP_COLD TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::convolution_weight_backward(grad,
       input, size, stride, padding, dilation, groups); };
@@ -1723,8 +1723,8 @@ TensorRef convolution_weight_backward_batched(const TensorRef& grad, const Tenso
       padding, dilation, groups);
 }
 
-void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1807,14 +1807,14 @@ V im2col_vjp_input(const V& g, const Shape& input_shape, const Dims& kernel_size
       dilation, padding, stride);
 }
 
-TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
-    const Dims& stride) {
+TP_COLD TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
   const batch::Fold in(Im2colBackward::schema_v1, {input}, 4);
   return in.wrap(ops::im2col(in[0], kernel_size, dilation, padding, stride));
 }
 
-void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
-    const Dims& padding, const Dims& stride) {
+TP_COLD void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+    const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(im2col(wiring::tangent(input), kernel_size, dilation, padding, stride), out));
 }
 }  // namespace

@@ -39,15 +39,15 @@ V fft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::opt
   return fit_size(ifft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::fft(in[0], n, dim_, norm));
 }
 
-void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
@@ -132,14 +132,14 @@ V fftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims>
   return fit_size(ifftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::fftn(in[0], s, dim_, norm));
 }
 
-void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -214,13 +214,13 @@ namespace {
 template <class V>
 V fit_size_vjp_input(const V& g, const Shape& input_shape) { return fit_size(g, input_shape); }
 
-TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
   const batch::Leading in(FitSizeBackward::schema_v1, {input});
   const auto size_ = in.sizes(size);
   return in.wrap(ops::fit_size(in[0], size_));
 }
 
-void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(fit_size(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -381,15 +381,15 @@ V ifft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
   return fit_size(fft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::ifft(in[0], n, dim_, norm));
 }
 
-void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
@@ -474,14 +474,14 @@ V ifftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
   return fit_size(fftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::ifftn(in[0], s, dim_, norm));
 }
 
-void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -643,15 +643,15 @@ V irfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return fit_size(half_weight(rfft(g, std::nullopt, dim, flip_norm(norm)), dim, size(g, dim), 2.0), input_shape);
 }
 
-TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::irfft(in[0], n, dim_, norm));
 }
 
-void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
@@ -738,14 +738,14 @@ V irfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dim
       std::int64_t(-1))), 2.0), input_shape);
 }
 
-TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::irfftn(in[0], s, dim_, norm));
 }
 
-void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -805,15 +805,15 @@ V rfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
       fft_sizes(input_shape, Dims{dim}, dims_of(n)), Dims{dim}, flip_norm(norm)), input_shape);
 }
 
-TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::rfft(in[0], n, dim_, norm));
 }
 
-void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
@@ -902,14 +902,14 @@ V rfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
       flip_norm(norm)), input_shape);
 }
 
-TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::rfftn(in[0], s, dim_, norm));
 }
 
-void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfftn(wiring::tangent(input), s, dim, norm), out));
 }

@@ -79,14 +79,14 @@ V as_strided_backward_vjp_grad(const V& g, const Dims& size, const Dims& stride,
   return as_strided(contiguous(g), size, stride, storage_offset);
 }
 
-TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
+TP_COLD TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
     const Dims& stride, std::optional<std::int64_t> storage_offset) {
   return batch::loop({AsStridedBackwardBackward::schema_v1, {grad}},
       [&](const batch::Samples& samples) { return ops::as_strided_backward(samples[0], input_size, size, stride,
       storage_offset); });
 }
 
-void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+TP_COLD void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(slope, as_tangent(as_strided_backward(wiring::tangent(grad), input_size, size, stride,
       storage_offset), slope));
@@ -156,7 +156,7 @@ V as_strided_scatter_vjp_src(const V& g, const Dims& size, const Dims& stride,
   return as_strided(contiguous(g), size, stride, storage_offset);
 }
 
-TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
+TP_COLD TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
     const Dims& stride, std::optional<std::int64_t> storage_offset) {
   const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::as_strided_scatter(input, src,
       size, stride, storage_offset); };
@@ -167,7 +167,7 @@ TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& sr
       storage_offset);
 }
 
-void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+TP_COLD void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided_scatter(wiring::tangent_or_zeros(input),
       wiring::tangent_or_zeros(src), size, stride, storage_offset), out));
@@ -231,7 +231,7 @@ namespace {
 constexpr OpSchema kBincountSchema{"bincount",
     "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+TP_COLD TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
   return batch::loop({kBincountSchema, {input, weights}},
       [&](const batch::Samples& samples) { return ops::bincount(samples[0], samples[1], minlength); });
 }
@@ -258,8 +258,8 @@ V diagonal_backward_vjp_grad(const V& g, std::int64_t offset, std::int64_t dim1,
   return diagonal(g, offset, dim1, dim2);
 }
 
-TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
-    std::int64_t dim2) {
+TP_COLD TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   const auto dim1_ = in.dim(dim1, size.size());
@@ -267,7 +267,7 @@ TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std
   return in.wrap(ops::diagonal_backward(in[0], size_, offset, dim1_, dim2_));
 }
 
-void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+TP_COLD void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(slope, as_tangent(diagonal_backward(wiring::tangent(grad), size, offset, dim1, dim2), slope));
 }
@@ -331,7 +331,7 @@ V diagonal_scatter_vjp_src(const V& g, std::int64_t offset, std::int64_t dim1, s
   return diagonal(g, offset, dim1, dim2);
 }
 
-TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
+TP_COLD TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
     std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalScatterBackward::schema_v1, {input, src});
   const auto dim1_ = in.dim(dim1);
@@ -339,7 +339,7 @@ TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src,
   return in.wrap(ops::diagonal_scatter(in[0], in[1], offset, dim1_, dim2_));
 }
 
-void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+TP_COLD void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       offset, dim1, dim2), out));
@@ -405,7 +405,8 @@ V embedding_vjp_weight(const V& g, const V& input, const Shape& weight_shape, st
   return embedding_backward(g, input, size(weight_shape, std::int64_t(0)), padding_idx);
 }
 
-TensorRef embedding_batched(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+TP_COLD TensorRef embedding_batched(const TensorRef& input, const TensorRef& weight,
+    std::optional<std::int64_t> padding_idx) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::embedding(input, weight,
       padding_idx); };
   const auto loop = [&] { return batch::loop({EmbeddingBackward::schema_v1, {input, weight}},
@@ -413,7 +414,7 @@ TensorRef embedding_batched(const TensorRef& input, const TensorRef& weight, std
   return batch::rules::embedding(EmbeddingBackward::schema_v1, call, loop, input, weight, padding_idx);
 }
 
-void embedding_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void embedding_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(out, as_tangent(embedding(wiring::primal(input), wiring::tangent(weight), padding_idx), out));
 }
@@ -469,7 +470,7 @@ V embedding_backward_vjp_grad(const V& g, const V& input, std::optional<std::int
   return embedding_masked(input, g, padding_idx);
 }
 
-TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
+TP_COLD TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
   const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::embedding_backward(grad, input,
       num_weights, padding_idx); };
@@ -480,7 +481,7 @@ TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& inp
       padding_idx);
 }
 
-void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
+TP_COLD void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
     std::int64_t num_weights, std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(slope, as_tangent(embedding_backward(wiring::tangent(grad), wiring::primal(input), num_weights,
       padding_idx), slope));
@@ -539,7 +540,7 @@ V gather_vjp_input(const V& g, const V& index, const Shape& input_shape, std::in
   return scatter_add(zeros<V>(input_shape, dtype(g)), dim, index, g);
 }
 
-TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   if (input->dim() == 0 || index->dim() == 0)
     return batch::loop({GatherBackward::schema_v1, {input, index}},
         [&](const batch::Samples& samples) { return ops::gather(samples[0], dim, samples[1]); });
@@ -548,7 +549,8 @@ TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorR
   return in.wrap(ops::gather(in[0], dim_, in[1]));
 }
 
-void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(gather(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
 }  // namespace
@@ -602,7 +604,7 @@ V index_vjp_input(const V& g, std::span<const V> indices, const Shape& input_sha
   return index_put(zeros<V>(input_shape, dtype(g)), indices, g, true);
 }
 
-TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
+TP_COLD TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
   const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices) { return ops::index(input,
       indices); };
   const auto loop = [&] { return batch::loop({IndexBackward::schema_v1, {input, indices}},
@@ -610,7 +612,7 @@ TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indic
   return batch::rules::index(IndexBackward::schema_v1, call, loop, input, indices);
 }
 
-void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
+TP_COLD void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
   wiring::set_tangent(out, as_tangent(index(wiring::tangent(input), indices), out));
 }
 }  // namespace
@@ -670,8 +672,8 @@ V index_add_vjp_source(const V& g, const V& index, const Scalar& alpha, std::int
   return mul(number<V>(alpha), index_select(g, dim, index));
 }
 
-TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
-    const Scalar& alpha) {
+TP_COLD TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& source, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& source) { return ops::index_add(input, dim, index, source, alpha); };
   const auto loop = [&] { return batch::loop({IndexAddBackward::schema_v1, {input, index, source}},
@@ -679,8 +681,8 @@ TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const Tens
   return batch::rules::index_add(IndexAddBackward::schema_v1, call, loop, input, dim, index, source, alpha);
 }
 
-void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& source, const Scalar& alpha) {
+TP_COLD void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& source, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -779,7 +781,7 @@ V index_copy_vjp_input(const V& g, const V& index, std::int64_t dim) {
 template <class V>
 V index_copy_vjp_source(const V& g, const V& index, std::int64_t dim) { return index_select(g, dim, index); }
 
-TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+TP_COLD TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& source) { return ops::index_copy(input, dim, index, source); };
@@ -788,8 +790,8 @@ TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const Ten
   return batch::rules::index_copy(IndexCopyBackward::schema_v1, call, loop, input, dim, index, source);
 }
 
-void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& source) {
+TP_COLD void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& source) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -886,7 +888,8 @@ V index_fill_vjp_value(const V& g, const V& index, std::int64_t dim) {
   return sum(index_select(g, dim, index), Dims{}, false, std::nullopt);
 }
 
-TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+TP_COLD TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& value) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& value) { return ops::index_fill(input, dim, index, value); };
   const auto loop = [&] { return batch::loop({IndexFillBackward::schema_v1, {input, index, value}},
@@ -894,8 +897,8 @@ TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const Ten
   return batch::rules::index_fill(IndexFillBackward::schema_v1, call, loop, input, dim, index, value);
 }
 
-void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& value) {
+TP_COLD void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -992,8 +995,8 @@ V index_put_vjp_values(const V& g, std::span<const V> indices, const Shape& valu
   return sum_to(index(g, indices), values_shape);
 }
 
-TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
-    bool accumulate) {
+TP_COLD TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices,
+    const TensorRef& values, bool accumulate) {
   const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices,
       const TensorRef& values) { return ops::index_put(input, indices, values, accumulate); };
   const auto loop = [&] { return batch::loop({IndexPutBackward::schema_v1, {input, indices, values}},
@@ -1002,7 +1005,7 @@ TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> i
   return batch::rules::index_put(IndexPutBackward::schema_v1, call, loop, input, indices, values, accumulate);
 }
 
-void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
+TP_COLD void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
     const TensorRef& values, bool accumulate) {
   std::vector<TensorRef> tangents;
   tangents.push_back(wiring::tangent(input));
@@ -1108,7 +1111,7 @@ V index_select_vjp_input(const V& g, const V& index, const Shape& input_shape, s
   return index_add(zeros<V>(input_shape, dtype(g)), dim, index, g, Scalar(1));
 }
 
-TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   const auto call = [&](const TensorRef& input, const TensorRef& index) { return ops::index_select(input, dim, index);
       };
   const auto loop = [&] { return batch::loop({IndexSelectBackward::schema_v1, {input, index}},
@@ -1116,7 +1119,8 @@ TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const T
   return batch::rules::index_select(IndexSelectBackward::schema_v1, call, loop, input, dim, index);
 }
 
-void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(index_select(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
 }  // namespace
@@ -1216,12 +1220,12 @@ V masked_select_vjp_input(const V& g, const V& mask, const Shape& input_shape) {
   return masked_select_backward(g, mask, input_shape);
 }
 
-TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
+TP_COLD TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
   return batch::loop({MaskedSelectBackward::schema_v1, {input, mask}},
       [&](const batch::Samples& samples) { return ops::masked_select(samples[0], samples[1]); });
 }
 
-void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
+TP_COLD void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
   wiring::set_tangent(out, as_tangent(masked_select(wiring::tangent(input), wiring::primal(mask)), out));
 }
 }  // namespace
@@ -1274,12 +1278,12 @@ V masked_select_backward_vjp_grad(const V& g, const V& mask) {
   return masked_select(expand(g, broadcast_shape(shape(g), shape(mask))), mask);
 }
 
-TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+TP_COLD TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
   return batch::loop({MaskedSelectBackwardBackward::schema_v1, {grad, mask}},
       [&](const batch::Samples& samples) { return ops::masked_select_backward(samples[0], samples[1], size); });
 }
 
-void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
+TP_COLD void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
     const Dims& size) {
   wiring::set_tangent(slope, as_tangent(masked_select_backward(wiring::tangent(grad), wiring::primal(mask), size),
       slope));
@@ -1327,7 +1331,7 @@ GraphGradVec MaskedSelectBackwardBackward::apply_for_graph(std::span<const Tenso
 namespace {
 constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef nonzero_batched(const TensorRef& input) {
+TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
   return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
       });
 }
@@ -1347,7 +1351,7 @@ namespace {
 constexpr OpSchema kOneHotSchema{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", 1,
     Amp::Keep, true};
 
-TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
+TP_COLD TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
   const auto call = [&](const TensorRef& input) { return ops::one_hot(input, num_classes); };
   const auto loop = [&] { return batch::loop({kOneHotSchema, {input}},
       [&](const batch::Samples& samples) { return ops::one_hot(samples[0], num_classes); }); };
@@ -1411,7 +1415,8 @@ V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
 }
 
-TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+TP_COLD TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const Scalar& value) {
   if (input->dim() == 0 || index->dim() == 0)
     return batch::loop({ScatterBackward::schema_v1, {input, index}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], value); });
@@ -1420,7 +1425,8 @@ TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const Tensor
   return in.wrap(ops::scatter(in[0], dim_, in[1], value));
 }
 
-void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1508,7 +1514,8 @@ V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterBackward1::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], samples[2]); });
@@ -1517,8 +1524,8 @@ TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const Tens
   return in.wrap(ops::scatter(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1613,7 +1620,8 @@ V scatter_add_vjp_src(const V& g, const V& index, const Shape& src_shape, std::i
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterAddBackward::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter_add(samples[0], dim, samples[1], samples[2]); });
@@ -1622,8 +1630,8 @@ TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const Te
   return in.wrap(ops::scatter_add(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1709,7 +1717,7 @@ namespace {
 constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
     "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+TP_COLD TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src, std::string_view reduce, bool include_self) {
   const batch::Leading in(kScatterReduceValueSchema, {input, index, src});
   const auto dim_ = in.dim(dim);
@@ -1736,7 +1744,7 @@ namespace {
 constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
     "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+TP_COLD TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
   const auto call = [&](const TensorRef& sorted_sequence,
       const TensorRef& input) { return ops::searchsorted_in(sorted_sequence, input, right); };
   const auto loop = [&] { return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
@@ -1765,15 +1773,16 @@ namespace {
 template <class V>
 V select_backward_vjp_grad(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   const auto dim_ = in.dim(dim, size.size());
   return in.wrap(ops::select_backward(in[0], size_, dim_, index));
 }
 
-void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(slope, as_tangent(select_backward(wiring::tangent(grad), size, dim, index), slope));
 }
 }  // namespace
@@ -1830,14 +1839,15 @@ V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim,
 template <class V>
 V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::select_scatter(in[0], in[1], dim_, index));
 }
 
-void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, index), out));
 }
@@ -1898,7 +1908,7 @@ V slice_backward_vjp_grad(const V& g, std::int64_t dim, std::optional<std::int64
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+TP_COLD TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
@@ -1906,8 +1916,8 @@ TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::i
   return in.wrap(ops::slice_backward(in[0], size_, dim_, start, end, step));
 }
 
-void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(slice_backward(wiring::tangent(grad), size, dim, start, end, step), slope));
 }
 }  // namespace
@@ -1972,15 +1982,15 @@ V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+TP_COLD TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::slice_scatter(in[0], in[1], dim_, start, end, step));
 }
 
-void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, start, end, step), out));
 }
@@ -2084,7 +2094,7 @@ V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size
   return unfold(g, dimension, size, step);
 }
 
-TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+TP_COLD TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
     std::int64_t size, std::int64_t step) {
   const batch::Leading in(UnfoldBackwardBackward::schema_v1, {grad});
   const auto input_size_ = in.sizes(input_size);
@@ -2092,7 +2102,7 @@ TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size,
   return in.wrap(ops::unfold_backward(in[0], input_size_, dimension_, size, step));
 }
 
-void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+TP_COLD void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     std::int64_t dimension, std::int64_t size, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
       slope));

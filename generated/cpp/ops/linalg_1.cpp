@@ -123,8 +123,8 @@ V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
 }
 
-TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& batch1,
       const TensorRef& batch2) { return ops::addbmm(input, batch1, batch2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddbmmBackward::schema_v1, {input, batch1, batch2}},
@@ -132,8 +132,8 @@ TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const 
   return batch::rules::addbmm(AddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
 }
 
-void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
+    const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -255,8 +255,8 @@ V addmm_vjp_mat1(const V& g, const V& mat2, const Scalar& alpha) { return mul(nu
 template <class V>
 V addmm_vjp_mat2(const V& g, const V& mat1, const Scalar& alpha) { return mul(number<V>(alpha), matmul(mH(mat1), g)); }
 
-TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat1,
       const TensorRef& mat2) { return ops::addmm(input, mat1, mat2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddmmBackward::schema_v1, {input, mat1, mat2}},
@@ -264,8 +264,8 @@ TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const Ten
   return batch::rules::addmm(AddmmBackward::schema_v1, call, loop, input, mat1, mat2, beta, alpha);
 }
 
-void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1,
+    const TensorRef& mat2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat1), wiring::tangent(mat2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -387,7 +387,7 @@ V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
 template <class V>
 V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
 
-TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+TP_COLD TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat, const TensorRef& vec) { return ops::addmv(input,
       mat, vec, beta, alpha); };
@@ -396,8 +396,8 @@ TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const Tens
   return batch::rules::addmm(AddmvBackward::schema_v1, call, loop, input, mat, vec, beta, alpha);
 }
 
-void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat,
+    const TensorRef& vec, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -511,8 +511,8 @@ V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(num
 template <class V>
 V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
 
-TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2) { return ops::addr(input,
       vec1, vec2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddrBackward::schema_v1, {input, vec1, vec2}},
@@ -520,8 +520,8 @@ TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const Tens
   return batch::rules::addr(AddrBackward::schema_v1, call, loop, input, vec1, vec2, beta, alpha);
 }
 
-void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1,
+    const TensorRef& vec2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -638,8 +638,8 @@ V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), g));
 }
 
-TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& batch1,
       const TensorRef& batch2) { return ops::baddbmm(input, batch1, batch2, beta, alpha); };
   const auto loop = [&] { return batch::loop({BaddbmmBackward::schema_v1, {input, batch1, batch2}},
@@ -647,7 +647,7 @@ TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const
   return batch::rules::addmm(BaddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
 }
 
-void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
+TP_COLD void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
     const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -764,14 +764,14 @@ V bmm_vjp_input(const V& g, const V& mat2) { return bmm(g, mH(mat2)); }
 template <class V>
 V bmm_vjp_mat2(const V& g, const V& input) { return bmm(mH(input), g); }
 
-TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
+TP_COLD TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::bmm(input, mat2); };
   const auto loop = [&] { return batch::loop({BmmBackward::schema_v1, {input, mat2}},
       [&](const batch::Samples& samples) { return ops::bmm(samples[0], samples[1]); }); };
   return batch::rules::matmul(BmmBackward::schema_v1, call, loop, input, mat2);
 }
 
-void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
+TP_COLD void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), bmm(wiring::tangent(input), wiring::primal(mat2)));
@@ -857,7 +857,8 @@ namespace {
 constexpr OpSchema kCheckedInfoSchema{"checked_info",
     "checked_info(Tensor info, bool check, str caller, str what) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
+TP_COLD TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller,
+    std::string_view what) {
   const batch::Leading in(kCheckedInfoSchema, {info});
   in.need_rank(0, "info");
   return in.wrap(ops::checked_info(in[0], check, caller, what));
@@ -881,7 +882,7 @@ namespace {
 constexpr OpSchema kCheckedPivotsSchema{"checked_pivots",
     "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
+TP_COLD TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
   const batch::Leading in(kCheckedPivotsSchema, {pivots, info});
   in.need_rank(1, "pivots");
   return in.wrap(ops::checked_pivots(in[0], in[1], caller));
@@ -949,13 +950,13 @@ namespace {
 template <class V>
 V cholesky_ex_core_vjp_input(const V& g_L, const V& L) { return cholesky_backward(g_L, L); }
 
-std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
+TP_COLD std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
   const batch::Leading in(CholeskyExCoreBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::cholesky_ex_core(in[0], upper));
 }
 
-void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
+TP_COLD void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   const std::vector<TensorRef> outs = {L};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -1079,13 +1080,13 @@ namespace {
 template <class V>
 V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
 
-TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
+TP_COLD TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
   const batch::Leading in(CholeskySymmetricBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::cholesky_symmetric(in[0], upper));
 }
 
-void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1229,13 +1230,13 @@ V det_vjp_A(const V& g, const V& A) {
   return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
 }
 
-TensorRef det_batched(const TensorRef& A) {
+TP_COLD TensorRef det_batched(const TensorRef& A) {
   const batch::Leading in(DetBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::det(in[0]));
 }
 
-void det_set_tangent(const TensorRef& out, const TensorRef& A) {
+TP_COLD void det_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1296,14 +1297,14 @@ V dot_vjp_input(const V& g, const V& tensor) { return mul(g, conj(tensor)); }
 template <class V>
 V dot_vjp_tensor(const V& g, const V& input) { return mul(g, conj(input)); }
 
-TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
+TP_COLD TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
   const auto call = [&](const TensorRef& input, const TensorRef& tensor) { return ops::dot(input, tensor); };
   const auto loop = [&] { return batch::loop({DotBackward::schema_v1, {input, tensor}},
       [&](const batch::Samples& samples) { return ops::dot(samples[0], samples[1]); }); };
   return batch::rules::matmul(DotBackward::schema_v1, call, loop, input, tensor);
 }
 
-void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
+TP_COLD void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), dot(wiring::tangent(input), wiring::primal(tensor)));
@@ -1381,13 +1382,13 @@ namespace {
 template <class V>
 V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
 
-TensorRef inv_batched(const TensorRef& A) {
+TP_COLD TensorRef inv_batched(const TensorRef& A) {
   const batch::Leading in(InvBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::inv(in[0]));
 }
 
-void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
+TP_COLD void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1470,13 +1471,13 @@ V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
   return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
 }
 
-std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
+TP_COLD std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
   const batch::Leading in(InvExCoreBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::inv_ex_core(in[0]));
 }
 
-void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
+TP_COLD void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {inverse};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -1600,13 +1601,13 @@ V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eig
   return eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
 }
 
-std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
+TP_COLD std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
   const batch::Leading in(LinalgEigBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::linalg_eig(in[0]));
 }
 
-void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+TP_COLD void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -1678,13 +1679,13 @@ V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& ei
   return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
 }
 
-std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
+TP_COLD std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
   const batch::Leading in(LinalgEighBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::linalg_eigh(in[0], UPLO));
 }
 
-void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+TP_COLD void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -1868,7 +1869,7 @@ V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B
   return sum_to(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), B_shape);
 }
 
-TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
+TP_COLD TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
     bool adjoint) {
   const auto call = [&](const TensorRef& LU, const TensorRef& pivots,
       const TensorRef& B) { return ops::linalg_lu_solve(LU, pivots, B, left, adjoint); };
@@ -1878,7 +1879,7 @@ TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, 
   return batch::rules::lu_solve(LinalgLuSolveBackward::schema_v1, call, loop, LU, pivots, B, left, adjoint);
 }
 
-void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
+TP_COLD void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
     const TensorRef& B, bool left, bool adjoint) {
   const std::vector<TensorRef> tangents = {wiring::tangent(LU), wiring::tangent(pivots), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -2011,13 +2012,13 @@ V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R
       std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
 }
 
-std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+TP_COLD std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
   const batch::Leading in(LinalgQrBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::linalg_qr(in[0], mode));
 }
 
-void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
+TP_COLD void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {Q, R};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {

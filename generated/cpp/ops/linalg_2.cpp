@@ -123,14 +123,14 @@ V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
   return sum_to(linalg_solve(mH(A), g, left), B_shape);
 }
 
-TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
+TP_COLD TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
   const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve(A, B, left); };
   const auto loop = [&] { return batch::loop({LinalgSolveBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::linalg_solve(samples[0], samples[1], left); }); };
   return batch::rules::solve(LinalgSolveBackward::schema_v1, call, loop, A, B, left);
 }
 
-void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
+TP_COLD void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -209,7 +209,7 @@ V linalg_solve_triangular_vjp_B(const V& g, const V& A, const Shape& B_shape, bo
   return sum_to(linalg_solve_triangular(mH(A), g, !(upper), left, unitriangular), B_shape);
 }
 
-TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
+TP_COLD TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
     bool unitriangular) {
   const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve_triangular(A, B, upper,
       left, unitriangular); };
@@ -219,8 +219,8 @@ TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B
   return batch::rules::matrices(LinalgSolveTriangularBackward::schema_v1, call, loop, A, B, upper, left, unitriangular);
 }
 
-void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool upper,
-    bool left, bool unitriangular) {
+TP_COLD void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B,
+    bool upper, bool left, bool unitriangular) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -296,13 +296,13 @@ V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const 
   return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
 }
 
-std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
+TP_COLD std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
   const batch::Leading in(LinalgSvdBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::linalg_svd(in[0], full_matrices));
 }
 
-void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
+TP_COLD void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {U, S, Vh};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -429,7 +429,7 @@ V linear_vjp_weight(const V& g, const V& input, const Shape& weight_shape) {
 template <class V>
 V linear_vjp_bias(const V& g, const Shape& bias_shape) { return sum_to(g, bias_shape); }
 
-TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+TP_COLD TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::linear(input, weight, bias); };
   const auto loop = [&] { return batch::loop({LinearBackward::schema_v1, {input, weight, bias}},
@@ -437,7 +437,8 @@ TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const 
   return batch::rules::linear(LinearBackward::schema_v1, call, loop, input, weight, bias);
 }
 
-void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+TP_COLD void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -542,12 +543,13 @@ V lstsq_core_vjp_B(const V& g_solution, const V& A, const V& B, std::optional<do
   return lstsq_adjoint(g_solution, A, B, rcond);
 }
 
-std::array<TensorRef, 4> lstsq_core_batched(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
+TP_COLD std::array<TensorRef, 4> lstsq_core_batched(const TensorRef& A, const TensorRef& B,
+    std::optional<double> rcond) {
   return batch::loop({LstsqCoreBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::lstsq_core(samples[0], samples[1], rcond); });
 }
 
-void lstsq_core_set_tangent(const TensorRef& solution, const TensorRef& A, const TensorRef& B,
+TP_COLD void lstsq_core_set_tangent(const TensorRef& solution, const TensorRef& A, const TensorRef& B,
     std::optional<double> rcond) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   const std::vector<TensorRef> outs = {solution};
@@ -628,13 +630,13 @@ namespace {
 template <class V>
 V lu_core_vjp_A(const V& g_LU, const V& LU, const V& pivots) { return lu_backward(g_LU, LU, pivots); }
 
-std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
+TP_COLD std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
   const batch::Leading in(LuCoreBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::lu_core(in[0], pivot));
 }
 
-void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
+TP_COLD void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {LU};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -748,7 +750,7 @@ namespace {
 constexpr OpSchema kLuPermutationSchema{"lu_permutation",
     "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
+TP_COLD TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
   const batch::Leading in(kLuPermutationSchema, {pivots});
   in.need_rank(1, "pivots");
   return in.wrap(ops::lu_permutation(in[0], n, dtype));
@@ -833,14 +835,14 @@ V matmul_vjp_input(const V& g, const V& input, const V& other) { return matmul_b
 template <class V>
 V matmul_vjp_other(const V& g, const V& input, const V& other) { return matmul_backward_other(g, input, other); }
 
-TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
   const auto call = [&](const TensorRef& input, const TensorRef& other) { return ops::matmul(input, other); };
   const auto loop = [&] { return batch::loop({MatmulBackward::schema_v1, {input, other}},
       [&](const batch::Samples& samples) { return ops::matmul(samples[0], samples[1]); }); };
   return batch::rules::matmul(MatmulBackward::schema_v1, call, loop, input, other);
 }
 
-void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), matmul(wiring::tangent(input), wiring::primal(other)));
@@ -907,13 +909,13 @@ namespace {
 template <class V>
 V matrix_exp_vjp_input(const V& g, const V& input) { return matrix_exp_backward(g, input); }
 
-TensorRef matrix_exp_batched(const TensorRef& input) {
+TP_COLD TensorRef matrix_exp_batched(const TensorRef& input) {
   const batch::Leading in(MatrixExpBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::matrix_exp(in[0]));
 }
 
-void matrix_exp_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void matrix_exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1081,14 +1083,14 @@ V mm_vjp_input(const V& g, const V& mat2) { return mm(g, mH(mat2)); }
 template <class V>
 V mm_vjp_mat2(const V& g, const V& input) { return mm(mH(input), g); }
 
-TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
+TP_COLD TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::mm(input, mat2); };
   const auto loop = [&] { return batch::loop({MmBackward::schema_v1, {input, mat2}},
       [&](const batch::Samples& samples) { return ops::mm(samples[0], samples[1]); }); };
   return batch::rules::matmul(MmBackward::schema_v1, call, loop, input, mat2);
 }
 
-void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
+TP_COLD void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), mm(wiring::tangent(input), wiring::primal(mat2)));
@@ -1160,14 +1162,14 @@ V mv_vjp_input(const V& g, const V& vec) {
 template <class V>
 V mv_vjp_vec(const V& g, const V& input) { return mv(mH(input), g); }
 
-TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
+TP_COLD TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
   const auto call = [&](const TensorRef& input, const TensorRef& vec) { return ops::mv(input, vec); };
   const auto loop = [&] { return batch::loop({MvBackward::schema_v1, {input, vec}},
       [&](const batch::Samples& samples) { return ops::mv(samples[0], samples[1]); }); };
   return batch::rules::matmul(MvBackward::schema_v1, call, loop, input, vec);
 }
 
-void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
+TP_COLD void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), mv(wiring::tangent(input), wiring::primal(vec)));
@@ -1280,14 +1282,14 @@ namespace {
 template <class V>
 V pinv_core_vjp_A(const V& g, const V& A, const V& out) { return pinv_backward(g, A, out); }
 
-TensorRef pinv_core_batched(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
+TP_COLD TensorRef pinv_core_batched(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
     bool hermitian) {
   const batch::Leading in(PinvCoreBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::pinv_core(in[0], atol, rtol, hermitian));
 }
 
-void pinv_core_set_tangent(const TensorRef& out, const TensorRef& A) {
+TP_COLD void pinv_core_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1376,7 +1378,7 @@ std::array<TensorRef, 2> qr(const TensorRef& input, bool some) { return qr_compo
 namespace {
 constexpr OpSchema kRefusedSchema{"refused", "refused(Tensor A, str message) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef refused_batched(const TensorRef& A, std::string_view message) {
+TP_COLD TensorRef refused_batched(const TensorRef& A, std::string_view message) {
   const batch::Leading in(kRefusedSchema, {A});
   in.need_rank(0, "A");
   return in.wrap(ops::refused(in[0], message));
@@ -1404,13 +1406,13 @@ V slogdet_vjp_A(const V& g_sign, const V& g_logabsdet, const V& A, const V& sign
   return slogdet_backward(g_sign, g_logabsdet, A, sign);
 }
 
-std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
+TP_COLD std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
   const batch::Leading in(SlogdetBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::slogdet(in[0]));
 }
 
-void slogdet_set_tangent(const TensorRef& sign, const TensorRef& logabsdet, const TensorRef& A) {
+TP_COLD void slogdet_set_tangent(const TensorRef& sign, const TensorRef& logabsdet, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {sign, logabsdet};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {

@@ -36,12 +36,12 @@ constexpr OpSchema kBitwiseAndSchema{"bitwise_and", "bitwise_and(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseAndSpec{&kBitwiseAndSchema, 2};
 
-TensorRef bitwise_and_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_and_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_and(in[0], in[1]));
 }
 
-TensorRef bitwise_and__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_and__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseAndSchema, {&input, &other});
   ops::bitwise_and_(in[0], in[1]);
   return input;
@@ -89,12 +89,12 @@ constexpr OpSchema kBitwiseLeftShiftSchema{"bitwise_left_shift",
     "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseLeftShiftSpec{&kBitwiseLeftShiftSchema, 2};
 
-TensorRef bitwise_left_shift_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_left_shift_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_left_shift(in[0], in[1]));
 }
 
-TensorRef bitwise_left_shift__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_left_shift__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseLeftShiftSchema, {&input, &other});
   ops::bitwise_left_shift_(in[0], in[1]);
   return input;
@@ -141,12 +141,12 @@ namespace {
 constexpr OpSchema kBitwiseNotSchema{"bitwise_not", "bitwise_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseNotSpec{&kBitwiseNotSchema, 1};
 
-TensorRef bitwise_not_batched(const TensorRef& input) {
+TP_COLD TensorRef bitwise_not_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bitwise_not(in[0]));
 }
 
-TensorRef bitwise_not__batched(const TensorRef& input) {
+TP_COLD TensorRef bitwise_not__batched(const TensorRef& input) {
   const batch::InPlace in(kBitwiseNotSchema, {&input});
   ops::bitwise_not_(in[0]);
   return input;
@@ -192,12 +192,12 @@ constexpr OpSchema kBitwiseOrSchema{"bitwise_or", "bitwise_or(Tensor input, Tens
     true};
 constexpr ElementwiseSpec kBitwiseOrSpec{&kBitwiseOrSchema, 2};
 
-TensorRef bitwise_or_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_or_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_or(in[0], in[1]));
 }
 
-TensorRef bitwise_or__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_or__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseOrSchema, {&input, &other});
   ops::bitwise_or_(in[0], in[1]);
   return input;
@@ -245,12 +245,12 @@ constexpr OpSchema kBitwiseRightShiftSchema{"bitwise_right_shift",
     "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseRightShiftSpec{&kBitwiseRightShiftSchema, 2};
 
-TensorRef bitwise_right_shift_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_right_shift_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_right_shift(in[0], in[1]));
 }
 
-TensorRef bitwise_right_shift__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_right_shift__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseRightShiftSchema, {&input, &other});
   ops::bitwise_right_shift_(in[0], in[1]);
   return input;
@@ -298,12 +298,12 @@ constexpr OpSchema kBitwiseXorSchema{"bitwise_xor", "bitwise_xor(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseXorSpec{&kBitwiseXorSchema, 2};
 
-TensorRef bitwise_xor_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_xor_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_xor(in[0], in[1]));
 }
 
-TensorRef bitwise_xor__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_xor__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseXorSchema, {&input, &other});
   ops::bitwise_xor_(in[0], in[1]);
   return input;
@@ -351,12 +351,12 @@ constexpr OpSchema kLogicalAndSchema{"logical_and", "logical_and(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalAndSpec{&kLogicalAndSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_and_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_and_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_and(in[0], in[1]));
 }
 
-TensorRef logical_and__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_and__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalAndSchema, {&input, &other});
   ops::logical_and_(in[0], in[1]);
   return input;
@@ -403,12 +403,12 @@ namespace {
 constexpr OpSchema kLogicalNotSchema{"logical_not", "logical_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalNotSpec{&kLogicalNotSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_not_batched(const TensorRef& input) {
+TP_COLD TensorRef logical_not_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logical_not(in[0]));
 }
 
-TensorRef logical_not__batched(const TensorRef& input) {
+TP_COLD TensorRef logical_not__batched(const TensorRef& input) {
   const batch::InPlace in(kLogicalNotSchema, {&input});
   ops::logical_not_(in[0]);
   return input;
@@ -454,12 +454,12 @@ constexpr OpSchema kLogicalOrSchema{"logical_or", "logical_or(Tensor input, Tens
     true};
 constexpr ElementwiseSpec kLogicalOrSpec{&kLogicalOrSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_or_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_or_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_or(in[0], in[1]));
 }
 
-TensorRef logical_or__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_or__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalOrSchema, {&input, &other});
   ops::logical_or_(in[0], in[1]);
   return input;
@@ -507,12 +507,12 @@ constexpr OpSchema kLogicalXorSchema{"logical_xor", "logical_xor(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalXorSpec{&kLogicalXorSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_xor_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_xor_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_xor(in[0], in[1]));
 }
 
-TensorRef logical_xor__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_xor__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalXorSchema, {&input, &other});
   ops::logical_xor_(in[0], in[1]);
   return input;

@@ -29,12 +29,12 @@ namespace {
 template <class V>
 V cast_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
-TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
+TP_COLD TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
   const batch::Leading in(CastBackward::schema_v1, {input});
   return in.wrap(ops::cast(in[0], dtype));
 }
 
-void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
+TP_COLD void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
   wiring::set_tangent(out, as_tangent(cast(wiring::tangent(input), dtype), out));
 }
 }  // namespace
@@ -81,12 +81,12 @@ namespace {
 template <class V>
 V clone_vjp_input(const V& g) { return g; }
 
-TensorRef clone_batched(const TensorRef& input) {
+TP_COLD TensorRef clone_batched(const TensorRef& input) {
   const batch::Leading in(CloneBackward::schema_v1, {input});
   return in.wrap(ops::clone(in[0]));
 }
 
-void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(clone(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -133,12 +133,12 @@ namespace {
 template <class V>
 V compact_vjp_input(const V& g) { return g; }
 
-TensorRef compact_batched(const TensorRef& input) {
+TP_COLD TensorRef compact_batched(const TensorRef& input) {
   const batch::Leading in(CompactBackward::schema_v1, {input});
   return in.wrap(ops::compact(in[0]));
 }
 
-void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(compact(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -199,20 +199,20 @@ namespace {
 template <class V>
 V copy_vjp_src(const V& g, const Shape& src_shape) { return sum_to(g, src_shape); }
 
-TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
   const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::copy(input, src); };
   const auto loop = [&] { return batch::loop({CopyBackward::schema_v1, {input, src}},
       [&](const batch::Samples& samples) { return ops::copy(samples[0], samples[1]); }); };
   return batch::rules::copy(CopyBackward::schema_v1, call, loop, input, src);
 }
 
-TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
   const batch::InPlace in(CopyBackward::schema_v1, {&input, &src}, 3);
   ops::copy_(in[0], in[1]);
   return input;
 }
 
-void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
+TP_COLD void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -287,7 +287,7 @@ namespace {
 constexpr OpSchema kEmptyLikeSchema{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::empty_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kEmptyLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::empty_like(samples[0], dtype); }); };
@@ -319,14 +319,14 @@ namespace {
 template <class V>
 V fill_vjp_value(const V& g) { return sum(g, Dims{}, false, std::nullopt); }
 
-TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
+TP_COLD TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
   const auto call = [&](const TensorRef& input, const TensorRef& value) { return ops::fill(input, value); };
   const auto loop = [&] { return batch::loop({FillBackward::schema_v1, {input, value}},
       [&](const batch::Samples& samples) { return ops::fill(samples[0], samples[1]); }); };
   return batch::rules::copy(FillBackward::schema_v1, call, loop, input, value);
 }
 
-void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
+TP_COLD void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -403,7 +403,7 @@ namespace {
 constexpr OpSchema kFullLikeSchema{"full_like",
     "full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
+TP_COLD TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::full_like(input, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kFullLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::full_like(samples[0], fill_value, dtype); }); };
@@ -448,7 +448,7 @@ namespace {
 constexpr OpSchema kNewFullSchema{"new_full",
     "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
+TP_COLD TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
     std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_full(input, size, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kNewFullSchema, {input}},
@@ -478,7 +478,7 @@ namespace {
 constexpr OpSchema kNewOnesSchema{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out",
     1, Amp::Keep, true};
 
-TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_ones(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewOnesSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_ones(samples[0], size, dtype); }); };
@@ -507,7 +507,7 @@ namespace {
 constexpr OpSchema kNewZerosSchema{"new_zeros",
     "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_zeros(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewZerosSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_zeros(samples[0], size, dtype); }); };
@@ -536,7 +536,7 @@ namespace {
 constexpr OpSchema kOnesLikeSchema{"ones_like", "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::ones_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kOnesLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::ones_like(samples[0], dtype); }); };
@@ -590,7 +590,7 @@ namespace {
 constexpr OpSchema kZerosLikeSchema{"zeros_like", "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::zeros_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kZerosLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::zeros_like(samples[0], dtype); }); };

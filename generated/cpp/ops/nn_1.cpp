@@ -98,12 +98,12 @@ V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
   return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
 }
 
-void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -155,13 +155,13 @@ V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool1dBackwardBackward::schema_v1, {grad}, 3);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool1d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -213,12 +213,12 @@ V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
   return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
 }
 
-void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -270,13 +270,13 @@ V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool2dBackwardBackward::schema_v1, {grad}, 4);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool2d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -328,12 +328,12 @@ V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool3d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
   return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
 }
 
-void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -390,13 +390,13 @@ V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
       size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool3dBackwardBackward::schema_v1, {grad}, 5);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool3d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -472,12 +472,13 @@ TensorRef adaptive_max_pool1d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather1d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
   return in.wrap(ops::adaptive_max_pool1d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -564,12 +565,13 @@ TensorRef adaptive_max_pool2d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather2d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
   return in.wrap(ops::adaptive_max_pool2d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -656,12 +658,13 @@ TensorRef adaptive_max_pool3d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather3d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
   return in.wrap(ops::adaptive_max_pool3d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -749,7 +752,7 @@ V avg_pool1d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool1d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool1dBackwardBackward::schema_v1, {grad}, 3);
@@ -758,7 +761,7 @@ TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool1d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -829,14 +832,14 @@ V avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool1dPlainBackward::schema_v1, {input}, 3);
   return in.wrap(ops::avg_pool1d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool1d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -932,7 +935,7 @@ V avg_pool2d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool2d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool2dBackwardBackward::schema_v1, {grad}, 4);
@@ -941,7 +944,7 @@ TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool2d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -1012,14 +1015,14 @@ V avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool2dPlainBackward::schema_v1, {input}, 4);
   return in.wrap(ops::avg_pool2d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool2d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -1120,7 +1123,7 @@ V avg_pool3d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool3d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool3dBackwardBackward::schema_v1, {grad}, 5);
@@ -1129,7 +1132,7 @@ TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool3d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -1200,14 +1203,14 @@ V avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool3dPlainBackward::schema_v1, {input}, 5);
   return in.wrap(ops::avg_pool3d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool3d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -1468,7 +1471,7 @@ V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target,
       label_smoothing);
 }
 
-std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+TP_COLD std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const auto call = [&](const TensorRef& input, const TensorRef& target,
       const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
@@ -1480,9 +1483,9 @@ std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, con
       ignore_index, reduction, label_smoothing);
 }
 
-void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
-    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
+TP_COLD void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& total_weight, const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
   const std::vector<TensorRef> outs = {out};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -1578,17 +1581,17 @@ V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& inp
       class_dim(shape(input))));
 }
 
-TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
+TP_COLD TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input,
+    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
       total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
       samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
 }
 
-void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+TP_COLD void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp,
+    const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
       wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {

@@ -330,14 +330,14 @@ namespace {
 template <class V>
 V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
-TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax(in[0], dim_, dtype));
 }
 
-void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -408,14 +408,14 @@ V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, st
   return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
 }
 
-TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
 }
 
-void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -544,13 +544,14 @@ TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather1d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
   return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool1d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -644,13 +645,14 @@ TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather2d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
   return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool2d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -748,13 +750,14 @@ TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather3d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
   return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool3d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -882,8 +885,9 @@ std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, cons
       is_causal, scale, false);
 }
 
-std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+TP_COLD std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key,
+    const TensorRef& value, const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale,
+    Generator* generator) {
   const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
       const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
       scale, generator); };
@@ -894,9 +898,9 @@ std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const 
       dropout_p, is_causal, scale, generator);
 }
 
-void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
-    const TensorRef& query, const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, double dropout_p,
-    bool is_causal, std::optional<double> scale) {
+TP_COLD void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& random_state, const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
   const std::vector<TensorRef> tangents = {wiring::tangent(query), wiring::tangent(key), wiring::tangent(value),
       wiring::tangent(attn_mask)};
   const std::vector<TensorRef> outs = {out};
@@ -1097,7 +1101,7 @@ std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, con
   return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
 }
 
-std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
+TP_COLD std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
     double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
@@ -1110,7 +1114,7 @@ std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const
       running_var, training, momentum, eps);
 }
 
-void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
     const TensorRef& running_var, bool training) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias),
@@ -1291,7 +1295,7 @@ std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, con
   return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
 }
 
-std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
+TP_COLD std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
     const TensorRef& weight, const TensorRef& bias, double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
@@ -1301,7 +1305,7 @@ std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::
   return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
 }
 
-void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   const std::vector<TensorRef> outs = {out};
@@ -1481,7 +1485,7 @@ std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, con
       want_bias);
 }
 
-std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+TP_COLD std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
@@ -1492,7 +1496,7 @@ std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const
       bias, eps);
 }
 
-void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   const std::vector<TensorRef> outs = {out};

@@ -165,7 +165,7 @@ std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const
   return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
 }
 
-std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+TP_COLD std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, std::optional<double> eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
       normalized_shape, weight, eps); };
@@ -175,7 +175,7 @@ std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const D
   return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
 }
 
-void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
+TP_COLD void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
   const std::vector<TensorRef> outs = {out};
@@ -341,14 +341,14 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
-TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+TP_COLD TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
       [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
       samples[3], ignore_index, reduction); });
 }
 
-void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
+TP_COLD void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
       wiring::tangent(total_weight)};
@@ -426,7 +426,7 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
-std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+TP_COLD std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   const auto call = [&](const TensorRef& input, const TensorRef& target,
       const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
@@ -437,7 +437,7 @@ std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const 
       reduction);
 }
 
-void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
+TP_COLD void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -884,14 +884,14 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
-TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(SoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax(in[0], dim_, dtype));
 }
 
-void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -961,14 +961,14 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
-TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
 }
 
-void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1090,14 +1090,14 @@ V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -1160,13 +1160,13 @@ V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_bicubic_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_bicubic_to(in[0], size, scale, align_corners));
 }
 
-void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -1229,14 +1229,14 @@ V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const s
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -1299,13 +1299,13 @@ V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::
   return upsample_linear_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_linear_to(in[0], size, scale, align_corners));
 }
 
-void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -1368,14 +1368,14 @@ V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, exact);
 }
 
-TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
 }
 
-void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
 }
@@ -1435,13 +1435,13 @@ V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_nearest_backward(g, input_shape, scale, exact);
 }
 
-TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool exact) {
+TP_COLD TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_nearest_to(in[0], size, scale, exact));
 }
 
-void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
 }

@@ -61,7 +61,7 @@ namespace {
 constexpr OpSchema kAllSchema{"all", "all(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", 1, Amp::Keep,
     true};
 
-TensorRef all_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD TensorRef all_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
   batch::Leading in(kAllSchema, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
@@ -90,14 +90,14 @@ V amax_vjp_input(const V& g, const V& input, const V& out, const Dims& dim, bool
   return tie_share(g, input, out, dim, keepdim);
 }
 
-TensorRef amax_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD TensorRef amax_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
   batch::Leading in(AmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::amax(in[0], dim_, keepdim));
 }
 
-void amax_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD void amax_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -161,14 +161,14 @@ V amin_vjp_input(const V& g, const V& input, const V& out, const Dims& dim, bool
   return tie_share(g, input, out, dim, keepdim);
 }
 
-TensorRef amin_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD TensorRef amin_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
   batch::Leading in(AminBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::amin(in[0], dim_, keepdim));
 }
 
-void amin_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD void amin_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -250,7 +250,7 @@ namespace {
 constexpr OpSchema kAnySchema{"any", "any(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", 1, Amp::Keep,
     true};
 
-TensorRef any_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD TensorRef any_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
   batch::Leading in(kAnySchema, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
@@ -274,7 +274,7 @@ namespace {
 constexpr OpSchema kArgmaxSchema{"argmax",
     "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef argmax_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+TP_COLD TensorRef argmax_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   batch::Leading in(kArgmaxSchema, {input});
   in.lift_scalars();
   const auto dim_ = in.flat_dim(dim);
@@ -299,7 +299,7 @@ namespace {
 constexpr OpSchema kArgminSchema{"argmin",
     "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef argmin_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+TP_COLD TensorRef argmin_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   batch::Leading in(kArgminSchema, {input});
   in.lift_scalars();
   const auto dim_ = in.flat_dim(dim);
@@ -324,7 +324,7 @@ namespace {
 constexpr OpSchema kCountNonzeroSchema{"count_nonzero", "count_nonzero(Tensor input, int[] dim=()) -> Tensor<i64> out",
     1, Amp::Keep, true};
 
-TensorRef count_nonzero_batched(const TensorRef& input, const Dims& dim) {
+TP_COLD TensorRef count_nonzero_batched(const TensorRef& input, const Dims& dim) {
   batch::Leading in(kCountNonzeroSchema, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
@@ -359,15 +359,16 @@ TensorRef kthvalue_tangent_input_values(const TensorRef& indices, const Shape& i
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
-std::array<TensorRef, 2> kthvalue_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
+TP_COLD std::array<TensorRef, 2> kthvalue_batched(const TensorRef& input, std::int64_t k, std::int64_t dim,
+    bool keepdim) {
   batch::Leading in(KthvalueBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::kthvalue(in[0], k, dim_, keepdim));
 }
 
-void kthvalue_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
-    bool keepdim) {
+TP_COLD void kthvalue_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), kthvalue_tangent_input_values(wiring::primal(indices), input->sizes(),
@@ -433,14 +434,14 @@ V logsumexp_vjp_input(const V& g, const V& input, const V& out, const Dims& dim,
       restore_dims(out, shape(input), dim, keepdim), Scalar(1)))));
 }
 
-TensorRef logsumexp_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD TensorRef logsumexp_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
   batch::Leading in(LogsumexpBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::logsumexp(in[0], dim_, keepdim));
 }
 
-void logsumexp_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD void logsumexp_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -565,15 +566,15 @@ TensorRef max_dim_tangent_input_values(const TensorRef& indices, const Shape& in
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
-std::array<TensorRef, 2> max_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+TP_COLD std::array<TensorRef, 2> max_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
   batch::Leading in(MaxDimBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::max_dim(in[0], dim_, keepdim));
 }
 
-void max_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
-    bool keepdim) {
+TP_COLD void max_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), max_dim_tangent_input_values(wiring::primal(indices), input->sizes(), dim,
@@ -637,14 +638,14 @@ V mean_vjp_input(const V& g, const Shape& input_shape, const Dims& dim, bool kee
   return expand_reduced(div(g, number<V>(Scalar(reduced_count(input_shape, dim)))), input_shape, dim, keepdim);
 }
 
-TensorRef mean_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef mean_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   batch::Leading in(MeanBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::mean(in[0], dim_, keepdim, dtype));
 }
 
-void mean_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
+TP_COLD void mean_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(mean(wiring::tangent(input), dim, keepdim, dtype), out));
 }
@@ -734,14 +735,14 @@ namespace {
 template <class V>
 V median_all_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
 
-TensorRef median_all_batched(const TensorRef& input) {
+TP_COLD TensorRef median_all_batched(const TensorRef& input) {
   const auto call = [&](const TensorRef& input) { return ops::median_all(input); };
   const auto loop = [&] { return batch::loop({MedianAllBackward::schema_v1, {input}},
       [&](const batch::Samples& samples) { return ops::median_all(samples[0]); }); };
   return batch::rules::median_all(MedianAllBackward::schema_v1, call, loop, input);
 }
 
-void median_all_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void median_all_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -809,14 +810,14 @@ TensorRef median_dim_tangent_input_values(const TensorRef& indices, const Shape&
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
-std::array<TensorRef, 2> median_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+TP_COLD std::array<TensorRef, 2> median_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
   batch::Leading in(MedianDimBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::median_dim(in[0], dim_, keepdim));
 }
 
-void median_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+TP_COLD void median_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
     std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
@@ -938,15 +939,15 @@ TensorRef min_dim_tangent_input_values(const TensorRef& indices, const Shape& in
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
-std::array<TensorRef, 2> min_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+TP_COLD std::array<TensorRef, 2> min_dim_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
   batch::Leading in(MinDimBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::min_dim(in[0], dim_, keepdim));
 }
 
-void min_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
-    bool keepdim) {
+TP_COLD void min_dim_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), min_dim_tangent_input_values(wiring::primal(indices), input->sizes(), dim,
@@ -1016,15 +1017,15 @@ TensorRef mode_tangent_input_values(const TensorRef& indices, const Shape& input
   return drop_dim(gather(t, dim, restore_dims(indices, input_shape, Dims{dim}, keepdim)), dim, keepdim);
 }
 
-std::array<TensorRef, 2> mode_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
+TP_COLD std::array<TensorRef, 2> mode_batched(const TensorRef& input, std::int64_t dim, bool keepdim) {
   batch::Leading in(ModeBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::mode(in[0], dim_, keepdim));
 }
 
-void mode_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim,
-    bool keepdim) {
+TP_COLD void mode_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim, bool keepdim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), mode_tangent_input_values(wiring::primal(indices), input->sizes(), dim,
@@ -1107,12 +1108,12 @@ namespace {
 template <class V>
 V nanmedian_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
 
-TensorRef nanmedian_batched(const TensorRef& input) {
+TP_COLD TensorRef nanmedian_batched(const TensorRef& input) {
   return batch::loop({NanmedianBackward::schema_v1, {input}},
       [&](const batch::Samples& samples) { return ops::nanmedian(samples[0]); });
 }
 
-void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1173,14 +1174,14 @@ V nansum_vjp_input(const V& g, const V& input, const Dims& dim, bool keepdim) {
   return where(isnan(input), number<V>(Scalar(std::int64_t(0))), expand_reduced(g, shape(input), dim, keepdim));
 }
 
-TensorRef nansum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef nansum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   batch::Leading in(NansumBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::nansum(in[0], dim_, keepdim, dtype));
 }
 
-void nansum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
+TP_COLD void nansum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1242,7 +1243,7 @@ V prod_vjp_input(const V& g, const V& input, std::optional<std::int64_t> dim, bo
   return mul(conj(prod_others(input, dim)), expand_reduced(g, shape(input), dims_of(dim), keepdim));
 }
 
-TensorRef prod_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim,
+TP_COLD TensorRef prod_batched(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim,
     std::optional<Dtype> dtype) {
   batch::Leading in(ProdBackward::schema_v1, {input});
   in.lift_scalars();
@@ -1250,7 +1251,8 @@ TensorRef prod_batched(const TensorRef& input, std::optional<std::int64_t> dim, 
   return in.wrap(ops::prod(in[0], dim_, keepdim, dtype));
 }
 
-void prod_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
+TP_COLD void prod_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> dim,
+    bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1446,7 +1448,7 @@ V std_over_vjp_input(const V& g, const V& out, const V& input, const std::option
       mul(number<V>(Scalar(std::int64_t(2))), out))), input, dim, correction, keepdim);
 }
 
-TensorRef std_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+TP_COLD TensorRef std_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   batch::Leading in(StdOverBackward::schema_v1, {input});
   in.lift_scalars();
@@ -1454,7 +1456,7 @@ TensorRef std_over_batched(const TensorRef& input, const std::optional<Dims>& di
   return in.wrap(ops::std_over(in[0], dim_, correction, keepdim));
 }
 
-void std_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
+TP_COLD void std_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1521,14 +1523,14 @@ V sum_vjp_input(const V& g, const Shape& input_shape, const Dims& dim, bool keep
   return expand_reduced(g, input_shape, dim, keepdim);
 }
 
-TensorRef sum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef sum_batched(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   batch::Leading in(SumBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::sum(in[0], dim_, keepdim, dtype));
 }
 
-void sum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
+TP_COLD void sum_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(sum(wiring::tangent(input), dim, keepdim, dtype), out));
 }
@@ -1580,14 +1582,14 @@ namespace {
 template <class V>
 V sum_to_vjp_input(const V& g, const Shape& input_shape) { return expand(g, input_shape); }
 
-TensorRef sum_to_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef sum_to_batched(const TensorRef& input, const Dims& size) {
   batch::Leading in(SumToBackward::schema_v1, {input});
   in.lift_scalars();
   const auto size_ = in.summed(size);
   return in.wrap(ops::sum_to(in[0], size_));
 }
 
-void sum_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void sum_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(sum_to(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -1789,7 +1791,7 @@ V var_over_vjp_input(const V& g, const V& input, const std::optional<Dims>& dim,
   return var_backward(g, input, dim, correction, keepdim);
 }
 
-TensorRef var_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
+TP_COLD TensorRef var_over_batched(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
   batch::Leading in(VarOverBackward::schema_v1, {input});
   in.lift_scalars();
@@ -1797,7 +1799,7 @@ TensorRef var_over_batched(const TensorRef& input, const std::optional<Dims>& di
   return in.wrap(ops::var_over(in[0], dim_, correction, keepdim));
 }
 
-void var_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
+TP_COLD void var_over_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim,
     const Scalar& correction, bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1863,7 +1865,7 @@ V vector_norm_vjp_input(const V& g, const V& input, const V& out, const Scalar& 
   return vector_norm_backward(g, input, out, ord, dim, keepdim);
 }
 
-TensorRef vector_norm_batched(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
+TP_COLD TensorRef vector_norm_batched(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   batch::Leading in(VectorNormBackward::schema_v1, {input});
   in.lift_scalars();
@@ -1871,7 +1873,7 @@ TensorRef vector_norm_batched(const TensorRef& input, const Scalar& ord, const D
   return in.wrap(ops::vector_norm(in[0], ord, dim_, keepdim, dtype));
 }
 
-void vector_norm_set_tangent(const TensorRef& out, const TensorRef& input, const Scalar& ord, const Dims& dim,
+TP_COLD void vector_norm_set_tangent(const TensorRef& out, const TensorRef& input, const Scalar& ord, const Dims& dim,
     bool keepdim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {

@@ -41,14 +41,15 @@ TensorRef cummax_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> cummax_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::array<TensorRef, 2> cummax_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(CummaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cummax(in[0], dim_));
 }
 
-void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), cummax_tangent_input_values(wiring::primal(indices), dim,
@@ -114,14 +115,15 @@ TensorRef cummin_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> cummin_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::array<TensorRef, 2> cummin_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(CumminBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cummin(in[0], dim_));
 }
 
-void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), cummin_tangent_input_values(wiring::primal(indices), dim,
@@ -181,14 +183,14 @@ namespace {
 template <class V>
 V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, conj(input), dim); }
 
-TensorRef cumprod_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef cumprod_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(CumprodBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cumprod(in[0], dim_, dtype));
 }
 
-void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -270,14 +272,15 @@ V cumsum_vjp_input(const V& g, std::int64_t dim) {
   return flip(cumsum(flip(g, Dims{dim}), dim, std::nullopt), Dims{dim});
 }
 
-TensorRef cumsum_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef cumsum_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(CumsumBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cumsum(in[0], dim_, dtype));
 }
 
-void cumsum_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD void cumsum_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(cumsum(wiring::tangent(input), dim, dtype), out));
 }
 }  // namespace
@@ -350,14 +353,14 @@ V logcumsumexp_vjp_input(const V& g, const V& input, const V& out, std::int64_t 
   return logcumsumexp_backward(g, input, out, dim);
 }
 
-TensorRef logcumsumexp_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD TensorRef logcumsumexp_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(LogcumsumexpBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::logcumsumexp(in[0], dim_));
 }
 
-void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());

@@ -67,14 +67,15 @@ TensorRef sort_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+TP_COLD std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
   batch::Leading in(SortBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::sort(in[0], dim_, descending, stable));
 }
 
-void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), sort_tangent_input_values(wiring::primal(indices), dim,
@@ -140,7 +141,7 @@ TensorRef topk_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
+TP_COLD std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
     bool sorted) {
   batch::Leading in(TopkBackward::schema_v1, {input});
   in.lift_scalars();
@@ -148,7 +149,8 @@ std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, st
   return in.wrap(ops::topk(in[0], k, dim_, largest, sorted));
 }
 
-void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), topk_tangent_input_values(wiring::primal(indices), dim,
@@ -206,7 +208,7 @@ constexpr OpSchema kUniqueConsecutiveFlatSchema{"unique_consecutive_flat",
     "unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
     true};
 
-std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueConsecutiveFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_consecutive_flat(samples[0]); });
 }
@@ -231,7 +233,7 @@ namespace {
 constexpr OpSchema kUniqueFlatSchema{"unique_flat",
     "unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
 
-std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_flat(samples[0]); });
 }

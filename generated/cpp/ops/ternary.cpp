@@ -97,37 +97,29 @@ TensorRef addcdiv_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, cons
   return strong_mul(conj_of(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2))), g);
 }
 
-TensorRef addcdiv_tangent_tensor1(const TensorRef& tensor2, const Scalar& value, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(value), tensor2), t);
-}
-
-TensorRef addcdiv_tangent_tensor2(const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
-    const TensorRef& t) {
-  return strong_mul(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2)), t);
-}
-
-TensorRef addcdiv_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcdiv_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::Broadcast in({&input, &tensor1, &tensor2});
   return in.wrap(ops::addcdiv(in[0], in[1], in[2], value));
 }
 
-TensorRef addcdiv__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcdiv__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::InPlace in(AddcdivBackward::schema_v1, {&input, &tensor1, &tensor2});
   ops::addcdiv_(in[0], in[1], in[2], value);
   return input;
 }
 
-void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
+TP_COLD void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(tensor1))
-    sum = plus(std::move(sum), addcdiv_tangent_tensor1(wiring::primal(tensor2), value, wiring::tangent(tensor1)));
+    sum = plus(std::move(sum), conj_of(addcdiv_vjp_tensor1(conj_of(wiring::tangent(tensor1)), wiring::primal(tensor2),
+        value)));
   if (wiring::tangent(tensor2))
-    sum = plus(std::move(sum), addcdiv_tangent_tensor2(wiring::primal(tensor1), wiring::primal(tensor2), value,
-        wiring::tangent(tensor2)));
+    sum = plus(std::move(sum), conj_of(addcdiv_vjp_tensor2(conj_of(wiring::tangent(tensor2)), wiring::primal(tensor1),
+        wiring::primal(tensor2), value)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -252,35 +244,29 @@ TensorRef addcmul_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, cons
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor1)), g);
 }
 
-TensorRef addcmul_tangent_tensor1(const TensorRef& tensor2, const Scalar& value, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(value), tensor2), t);
-}
-
-TensorRef addcmul_tangent_tensor2(const TensorRef& tensor1, const Scalar& value, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(value), tensor1), t);
-}
-
-TensorRef addcmul_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcmul_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::Broadcast in({&input, &tensor1, &tensor2});
   return in.wrap(ops::addcmul(in[0], in[1], in[2], value));
 }
 
-TensorRef addcmul__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcmul__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::InPlace in(AddcmulBackward::schema_v1, {&input, &tensor1, &tensor2});
   ops::addcmul_(in[0], in[1], in[2], value);
   return input;
 }
 
-void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
+TP_COLD void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(tensor1))
-    sum = plus(std::move(sum), addcmul_tangent_tensor1(wiring::primal(tensor2), value, wiring::tangent(tensor1)));
+    sum = plus(std::move(sum), conj_of(addcmul_vjp_tensor1(conj_of(wiring::tangent(tensor1)), wiring::primal(tensor2),
+        value)));
   if (wiring::tangent(tensor2))
-    sum = plus(std::move(sum), addcmul_tangent_tensor2(wiring::primal(tensor1), value, wiring::tangent(tensor2)));
+    sum = plus(std::move(sum), conj_of(addcmul_vjp_tensor2(conj_of(wiring::tangent(tensor2)), wiring::primal(tensor1),
+        value)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -411,39 +397,24 @@ TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef
   return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef bce_logits_weighted_tangent_input(const TensorRef& target, const TensorRef& input,
-    const TensorRef& pos_weight, const TensorRef& t) {
-  return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), mul(sigmoid(neg(input)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))),
-      Scalar(1)), target), Scalar(1))), Scalar(1)), t);
-}
-
-TensorRef bce_logits_weighted_tangent_target(const TensorRef& pos_weight, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
-      logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), input, Scalar(1)), t);
-}
-
-TensorRef bce_logits_weighted_tangent_pos_weight(const TensorRef& target, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
+TP_COLD TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& pos_weight) {
   const batch::Broadcast in({&input, &target, &pos_weight});
   return in.wrap(ops::bce_logits_weighted(in[0], in[1], in[2]));
 }
 
-void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
+TP_COLD void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& pos_weight) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_input(wiring::primal(target), wiring::primal(input),
-        wiring::primal(pos_weight), wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_input(wiring::tangent(input), wiring::primal(target),
+        wiring::primal(input), wiring::primal(pos_weight)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_target(wiring::primal(pos_weight), wiring::primal(input),
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_target(wiring::tangent(target), wiring::primal(pos_weight),
+        wiring::primal(input)));
   if (wiring::tangent(pos_weight))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_pos_weight(wiring::primal(target), wiring::primal(input),
-        wiring::tangent(pos_weight)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_pos_weight(wiring::tangent(pos_weight), wiring::primal(target),
+        wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -536,41 +507,23 @@ TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, cons
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_between_tangent_input(const TensorRef& input, const TensorRef& min, const TensorRef& max,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, min), le(input, max)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_tangent_min(const TensorRef& input, const TensorRef& min, const TensorRef& max,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_tangent_max(const TensorRef& input, const TensorRef& max, const TensorRef& min,
-    const TensorRef& t) {
-  return strong_mul(where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+TP_COLD TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   const batch::Broadcast in({&input, &min, &max});
   return in.wrap(ops::clamp_between(in[0], in[1], in[2]));
 }
 
-void clamp_between_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min,
+TP_COLD void clamp_between_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_between_tangent_input(wiring::primal(input), wiring::primal(min),
-        wiring::primal(max), wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_between_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(min), wiring::primal(max)));
   if (wiring::tangent(min))
-    sum = plus(std::move(sum), clamp_between_tangent_min(wiring::primal(input), wiring::primal(min),
-        wiring::primal(max), wiring::tangent(min)));
+    sum = plus(std::move(sum), clamp_between_vjp_min(wiring::tangent(min), wiring::primal(input), wiring::primal(min),
+        wiring::primal(max)));
   if (wiring::tangent(max))
-    sum = plus(std::move(sum), clamp_between_tangent_max(wiring::primal(input), wiring::primal(max),
-        wiring::primal(min), wiring::tangent(max)));
+    sum = plus(std::move(sum), clamp_between_vjp_max(wiring::tangent(max), wiring::primal(input), wiring::primal(max),
+        wiring::primal(min)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -652,36 +605,27 @@ TensorRef lerp_vjp_weight(const TensorRef& g, const TensorRef& end, const Tensor
   return strong_mul(conj_of(sub(end, input, Scalar(1))), g);
 }
 
-TensorRef lerp_tangent_input(const TensorRef& weight, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), weight, Scalar(1)), t);
-}
-
-TensorRef lerp_tangent_end(const TensorRef& weight, const TensorRef& t) { return strong_mul(weight, t); }
-
-TensorRef lerp_tangent_weight(const TensorRef& end, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(end, input, Scalar(1)), t);
-}
-
-TensorRef lerp_batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD TensorRef lerp_batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   const batch::Broadcast in({&input, &end, &weight});
   return in.wrap(ops::lerp(in[0], in[1], in[2]));
 }
 
-TensorRef lerp__batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD TensorRef lerp__batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   const batch::InPlace in(LerpBackward::schema_v1, {&input, &end, &weight});
   ops::lerp_(in[0], in[1], in[2]);
   return input;
 }
 
-void lerp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD void lerp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& end,
+    const TensorRef& weight) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), lerp_tangent_input(wiring::primal(weight), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(weight))));
   if (wiring::tangent(end))
-    sum = plus(std::move(sum), lerp_tangent_end(wiring::primal(weight), wiring::tangent(end)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_end(conj_of(wiring::tangent(end)), wiring::primal(weight))));
   if (wiring::tangent(weight))
-    sum = plus(std::move(sum), lerp_tangent_weight(wiring::primal(end), wiring::primal(input),
-        wiring::tangent(weight)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_weight(conj_of(wiring::tangent(weight)), wiring::primal(end),
+        wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -798,34 +742,24 @@ TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef masked_fill_tangent_input(const TensorRef& mask, const TensorRef& t) {
-  return strong_mul(where(mask, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef masked_fill_tangent_value(const TensorRef& mask, const TensorRef& t) {
-  return strong_mul(where(mask, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+TP_COLD TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   const batch::Broadcast in({&input, &mask, &value}, 2);
   return in.wrap(ops::masked_fill(in[0], in[1], in[2]));
 }
 
-TensorRef masked_fill__batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+TP_COLD TensorRef masked_fill__batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   const batch::InPlace in(MaskedFillBackward::schema_v1, {&input, &mask, &value}, 2);
   ops::masked_fill_(in[0], in[1], in[2]);
   return input;
 }
 
-void masked_fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask,
+TP_COLD void masked_fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask,
     const TensorRef& value) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), masked_fill_tangent_input(wiring::primal(mask), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(masked_fill_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(mask))));
   if (wiring::tangent(value))
-    sum = plus(std::move(sum), masked_fill_tangent_value(wiring::primal(mask), wiring::tangent(value)));
+    sum = plus(std::move(sum), conj_of(masked_fill_vjp_value(conj_of(wiring::tangent(value)), wiring::primal(mask))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -917,28 +851,18 @@ TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef where_tangent_input(const TensorRef& condition, const TensorRef& t) {
-  return strong_mul(where(condition, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef where_tangent_other(const TensorRef& condition, const TensorRef& t) {
-  return strong_mul(where(condition, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&condition, &input, &other}, 1);
   return in.wrap(ops::where(in[0], in[1], in[2]));
 }
 
-void where_set_tangent(const TensorRef& out, const TensorRef& condition, const TensorRef& input,
+TP_COLD void where_set_tangent(const TensorRef& out, const TensorRef& condition, const TensorRef& input,
     const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), where_tangent_input(wiring::primal(condition), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(where_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(condition))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), where_tangent_other(wiring::primal(condition), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(where_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(condition))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

@@ -96,23 +96,21 @@ constexpr ElementwiseSpec kAbsVjpInputSpec{&AbsBackward::schema_v1, 2};
 
 TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(conj(sgn(input))), g); }
 
-TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
-
-TensorRef abs_batched(const TensorRef& input) {
+TP_COLD TensorRef abs_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::abs(in[0]));
 }
 
-TensorRef abs__batched(const TensorRef& input) {
+TP_COLD TensorRef abs__batched(const TensorRef& input) {
   const batch::InPlace in(AbsBackward::schema_v1, {&input});
   ops::abs_(in[0]);
   return input;
 }
 
-void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), abs_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(abs_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -200,26 +198,21 @@ TensorRef acos_vjp_input(const TensorRef& g, const TensorRef& input) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))))), g);
 }
 
-TensorRef acos_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), t);
-}
-
-TensorRef acos_batched(const TensorRef& input) {
+TP_COLD TensorRef acos_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::acos(in[0]));
 }
 
-TensorRef acos__batched(const TensorRef& input) {
+TP_COLD TensorRef acos__batched(const TensorRef& input) {
   const batch::InPlace in(AcosBackward::schema_v1, {&input});
   ops::acos_(in[0]);
   return input;
 }
 
-void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), acos_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(acos_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -307,26 +300,21 @@ TensorRef acosh_vjp_input(const TensorRef& g, const TensorRef& input) {
       rsqrt(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), g);
 }
 
-TensorRef acosh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(rsqrt(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), rsqrt(add(input,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))), t);
-}
-
-TensorRef acosh_batched(const TensorRef& input) {
+TP_COLD TensorRef acosh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::acosh(in[0]));
 }
 
-TensorRef acosh__batched(const TensorRef& input) {
+TP_COLD TensorRef acosh__batched(const TensorRef& input) {
   const batch::InPlace in(AcoshBackward::schema_v1, {&input});
   ops::acosh_(in[0]);
   return input;
 }
 
-void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), acosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(acosh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -411,19 +399,15 @@ constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
 
 TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(airy_ai_prime(input), g); }
 
-TensorRef airy_ai_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(airy_ai_prime(input), t);
-}
-
-TensorRef airy_ai_batched(const TensorRef& input) {
+TP_COLD TensorRef airy_ai_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::airy_ai(in[0]));
 }
 
-void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), airy_ai_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), airy_ai_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -476,19 +460,15 @@ TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(mul(input, airy_ai(input)), g);
 }
 
-TensorRef airy_ai_prime_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(input, airy_ai(input)), t);
-}
-
-TensorRef airy_ai_prime_batched(const TensorRef& input) {
+TP_COLD TensorRef airy_ai_prime_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::airy_ai_prime(in[0]));
 }
 
-void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), airy_ai_prime_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), airy_ai_prime_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -543,12 +523,12 @@ V angle_vjp_input(const V& g, const V& input) {
   return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
 }
 
-TensorRef angle_batched(const TensorRef& input) {
+TP_COLD TensorRef angle_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::angle(in[0]));
 }
 
-void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -621,26 +601,21 @@ TensorRef asin_vjp_input(const TensorRef& g, const TensorRef& input) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), g);
 }
 
-TensorRef asin_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
-}
-
-TensorRef asin_batched(const TensorRef& input) {
+TP_COLD TensorRef asin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::asin(in[0]));
 }
 
-TensorRef asin__batched(const TensorRef& input) {
+TP_COLD TensorRef asin__batched(const TensorRef& input) {
   const batch::InPlace in(AsinBackward::schema_v1, {&input});
   ops::asin_(in[0]);
   return input;
 }
 
-void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), asin_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(asin_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -727,25 +702,21 @@ TensorRef asinh_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
 }
 
-TensorRef asinh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1))), t);
-}
-
-TensorRef asinh_batched(const TensorRef& input) {
+TP_COLD TensorRef asinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::asinh(in[0]));
 }
 
-TensorRef asinh__batched(const TensorRef& input) {
+TP_COLD TensorRef asinh__batched(const TensorRef& input) {
   const batch::InPlace in(AsinhBackward::schema_v1, {&input});
   ops::asinh_(in[0]);
   return input;
 }
 
-void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), asinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(asinh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -833,26 +804,21 @@ TensorRef atan_vjp_input(const TensorRef& g, const TensorRef& input) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
 }
 
-TensorRef atan_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(input), Scalar(1))), t);
-}
-
-TensorRef atan_batched(const TensorRef& input) {
+TP_COLD TensorRef atan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::atan(in[0]));
 }
 
-TensorRef atan__batched(const TensorRef& input) {
+TP_COLD TensorRef atan__batched(const TensorRef& input) {
   const batch::InPlace in(AtanBackward::schema_v1, {&input});
   ops::atan_(in[0]);
   return input;
 }
 
-void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atan_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(atan_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -941,26 +907,21 @@ TensorRef atanh_vjp_input(const TensorRef& g, const TensorRef& input) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), g);
 }
 
-TensorRef atanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1)), add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
-}
-
-TensorRef atanh_batched(const TensorRef& input) {
+TP_COLD TensorRef atanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::atanh(in[0]));
 }
 
-TensorRef atanh__batched(const TensorRef& input) {
+TP_COLD TensorRef atanh__batched(const TensorRef& input) {
   const batch::InPlace in(AtanhBackward::schema_v1, {&input});
   ops::atanh_(in[0]);
   return input;
 }
 
-void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(atanh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1047,19 +1008,15 @@ TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(neg(bessel_j1(input)), g);
 }
 
-TensorRef bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(bessel_j1(input)), t);
-}
-
-TensorRef bessel_j0_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_j0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_j0(in[0]));
 }
 
-void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_j0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1116,23 +1073,15 @@ TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
       Scalar(1))), g);
 }
 
-TensorRef bessel_j1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
-      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
-      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
-      Scalar(1))), t);
-}
-
-TensorRef bessel_j1_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_j1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_j1(in[0]));
 }
 
-void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_j1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_j1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1185,19 +1134,15 @@ TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(neg(bessel_y1(input)), g);
 }
 
-TensorRef bessel_y0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(bessel_y1(input)), t);
-}
-
-TensorRef bessel_y0_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_y0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_y0(in[0]));
 }
 
-void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_y0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_y0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1250,19 +1195,15 @@ TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
 }
 
-TensorRef bessel_y1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), t);
-}
-
-TensorRef bessel_y1_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_y1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_y1(in[0]));
 }
 
-void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_y1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_y1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1310,18 +1251,18 @@ GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_o
 namespace {
 constexpr ElementwiseSpec kCeilSpec{&CeilBackward::schema_v1, 1};
 
-TensorRef ceil_batched(const TensorRef& input) {
+TP_COLD TensorRef ceil_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ceil(in[0]));
 }
 
-TensorRef ceil__batched(const TensorRef& input) {
+TP_COLD TensorRef ceil__batched(const TensorRef& input) {
   const batch::InPlace in(CeilBackward::schema_v1, {&input});
   ops::ceil_(in[0]);
   return input;
 }
 
-void ceil_set_tangent(const TensorRef& out) {
+TP_COLD void ceil_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1401,26 +1342,21 @@ TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alph
       number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), g);
 }
 
-TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
-}
-
-TensorRef celu_batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef celu_batched(const TensorRef& input, double alpha) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::celu(in[0], alpha));
 }
 
-TensorRef celu__batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef celu__batched(const TensorRef& input, double alpha) {
   const batch::InPlace in(CeluBackward::schema_v1, {&input});
   ops::celu_(in[0], alpha);
   return input;
 }
 
-void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+TP_COLD void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), celu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), celu_vjp_input(wiring::tangent(input), wiring::primal(input), alpha));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1497,12 +1433,12 @@ constexpr ElementwiseSpec kConjSpec{&ConjBackward::schema_v1, 1};
 template <class V>
 V conj_vjp_input(const V& g) { return conj(g); }
 
-TensorRef conj_batched(const TensorRef& input) {
+TP_COLD TensorRef conj_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::conj(in[0]));
 }
 
-void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(conj(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -1551,23 +1487,21 @@ constexpr ElementwiseSpec kCosVjpInputSpec{&CosBackward::schema_v1, 2};
 
 TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(neg(sin(input))), g); }
 
-TensorRef cos_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(sin(input)), t); }
-
-TensorRef cos_batched(const TensorRef& input) {
+TP_COLD TensorRef cos_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::cos(in[0]));
 }
 
-TensorRef cos__batched(const TensorRef& input) {
+TP_COLD TensorRef cos__batched(const TensorRef& input) {
   const batch::InPlace in(CosBackward::schema_v1, {&input});
   ops::cos_(in[0]);
   return input;
 }
 
-void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), cos_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(cos_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

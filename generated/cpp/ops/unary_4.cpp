@@ -94,19 +94,15 @@ TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& inpu
   return strong_mul(neg(modified_bessel_k1(input)), g);
 }
 
-TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(modified_bessel_k1(input)), t);
-}
-
-TensorRef modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k0(in[0]));
 }
 
-void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -161,19 +157,15 @@ TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& inpu
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k1(in[0]));
 }
 
-void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -229,20 +221,15 @@ TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
       square(input)))), g);
 }
 
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
-}
-
-TensorRef ndtr_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtr(in[0]));
 }
 
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -296,20 +283,15 @@ TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
       square(out)))), g);
 }
 
-TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
-      square(out)))), t);
-}
-
-TensorRef ndtri_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtri_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtri(in[0]));
 }
 
-void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtri_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -360,23 +342,21 @@ constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
 TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
 
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-TensorRef neg_batched(const TensorRef& input) {
+TP_COLD TensorRef neg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::neg(in[0]));
 }
 
-TensorRef neg__batched(const TensorRef& input) {
+TP_COLD TensorRef neg__batched(const TensorRef& input) {
   const batch::InPlace in(NegBackward::schema_v1, {&input});
   ops::neg_(in[0]);
   return input;
 }
 
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), neg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -460,19 +440,15 @@ TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
 
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::polygamma_of(in[0], order));
 }
 
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
+TP_COLD void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
+    sum = plus(std::move(sum), polygamma_of_vjp_input(wiring::tangent(input), wiring::primal(input), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -526,23 +502,21 @@ constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
 TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
 
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-TensorRef rad2deg_batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rad2deg(in[0]));
 }
 
-TensorRef rad2deg__batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg__batched(const TensorRef& input) {
   const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
   ops::rad2deg_(in[0]);
   return input;
 }
 
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), rad2deg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -627,23 +601,21 @@ TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(neg(square(out))), g);
 }
 
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
-
-TensorRef reciprocal_batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::reciprocal(in[0]));
 }
 
-TensorRef reciprocal__batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal__batched(const TensorRef& input) {
   const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
   ops::reciprocal_(in[0]);
   return input;
 }
 
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(reciprocal_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -731,26 +703,21 @@ TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef relu_batched(const TensorRef& input) {
+TP_COLD TensorRef relu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu(in[0]));
 }
 
-TensorRef relu__batched(const TensorRef& input) {
+TP_COLD TensorRef relu__batched(const TensorRef& input) {
   const batch::InPlace in(ReluBackward::schema_v1, {&input});
   ops::relu_(in[0]);
   return input;
 }
 
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -826,27 +793,21 @@ TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef relu6_batched(const TensorRef& input) {
+TP_COLD TensorRef relu6_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu6(in[0]));
 }
 
-TensorRef relu6__batched(const TensorRef& input) {
+TP_COLD TensorRef relu6__batched(const TensorRef& input) {
   const batch::InPlace in(Relu6Backward::schema_v1, {&input});
   ops::relu6_(in[0]);
   return input;
 }
 
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu6_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -915,18 +876,18 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
 
-TensorRef round_batched(const TensorRef& input) {
+TP_COLD TensorRef round_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::round(in[0]));
 }
 
-TensorRef round__batched(const TensorRef& input) {
+TP_COLD TensorRef round__batched(const TensorRef& input) {
   const batch::InPlace in(RoundBackward::schema_v1, {&input});
   ops::round_(in[0]);
   return input;
 }
 
-void round_set_tangent(const TensorRef& out) {
+TP_COLD void round_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1006,25 +967,21 @@ TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
 }
 
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-TensorRef rsqrt_batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rsqrt(in[0]));
 }
 
-TensorRef rsqrt__batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt__batched(const TensorRef& input) {
   const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
   ops::rsqrt_(in[0]);
   return input;
 }
 
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(rsqrt_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1111,19 +1068,15 @@ TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRe
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k0(in[0]));
 }
 
-void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1179,20 +1132,15 @@ TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRe
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
-      div(scaled_modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k1(in[0]));
 }
 
-void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1249,27 +1197,21 @@ TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
       g);
 }
 
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-TensorRef selu_batched(const TensorRef& input) {
+TP_COLD TensorRef selu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::selu(in[0]));
 }
 
-TensorRef selu__batched(const TensorRef& input) {
+TP_COLD TensorRef selu__batched(const TensorRef& input) {
   const batch::InPlace in(SeluBackward::schema_v1, {&input});
   ops::selu_(in[0]);
   return input;
 }
 
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), selu_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1346,18 +1288,18 @@ V sgn_vjp_input(const V& g, const V& input, const V& out) {
   return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
 }
 
-TensorRef sgn_batched(const TensorRef& input) {
+TP_COLD TensorRef sgn_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sgn(in[0]));
 }
 
-TensorRef sgn__batched(const TensorRef& input) {
+TP_COLD TensorRef sgn__batched(const TensorRef& input) {
   const batch::InPlace in(SgnBackward::schema_v1, {&input});
   ops::sgn_(in[0]);
   return input;
 }
 
-void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1452,25 +1394,21 @@ TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
-TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
-}
-
-TensorRef sigmoid_batched(const TensorRef& input) {
+TP_COLD TensorRef sigmoid_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sigmoid(in[0]));
 }
 
-TensorRef sigmoid__batched(const TensorRef& input) {
+TP_COLD TensorRef sigmoid__batched(const TensorRef& input) {
   const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
   ops::sigmoid_(in[0]);
   return input;
 }
 
-void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sigmoid_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sigmoid_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1552,18 +1490,18 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 namespace {
 constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
 
-TensorRef sign_batched(const TensorRef& input) {
+TP_COLD TensorRef sign_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sign(in[0]));
 }
 
-TensorRef sign__batched(const TensorRef& input) {
+TP_COLD TensorRef sign__batched(const TensorRef& input) {
   const batch::InPlace in(SignBackward::schema_v1, {&input});
   ops::sign_(in[0]);
   return input;
 }
 
-void sign_set_tangent(const TensorRef& out) {
+TP_COLD void sign_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }

@@ -50,7 +50,7 @@ V as_strided_vjp_input(const V& g, const Shape& input_shape, const Dims& size, c
   return as_strided_backward(g, input_shape, size, stride, storage_offset);
 }
 
-TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dims& stride,
+TP_COLD TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
   const auto call = [&](const TensorRef& input) { return ops::as_strided(input, size, stride, storage_offset); };
   const auto loop = [&] { return batch::loop({AsStridedBackward::schema_v1, {input}},
@@ -58,7 +58,7 @@ TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dim
   return batch::rules::as_strided(AsStridedBackward::schema_v1, call, loop, input, size, stride, storage_offset);
 }
 
-void as_strided_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size, const Dims& stride,
+TP_COLD void as_strided_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided(wiring::tangent(input), size, stride, storage_offset), out));
 }
@@ -139,13 +139,14 @@ namespace {
 template <class V>
 V chunk_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> chunk_batched(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> chunk_batched(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
   const batch::Leading in(ChunkBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::chunk(in[0], chunks, dim_));
 }
 
-void chunk_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
+TP_COLD void chunk_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t chunks,
+    std::int64_t dim) {
   const std::vector<TensorRef> t = chunk(wiring::tangent(input), chunks, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -199,7 +200,7 @@ GraphGradVec ChunkBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr OpSchema kDetachSchema{"detach", "detach(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef detach_batched(const TensorRef& input) {
+TP_COLD TensorRef detach_batched(const TensorRef& input) {
   const batch::Leading in(kDetachSchema, {input});
   return in.wrap(ops::detach(in[0]));
 }
@@ -224,14 +225,14 @@ V diagonal_vjp_input(const V& g, const Shape& input_shape, std::int64_t offset, 
   return diagonal_backward(g, input_shape, offset, dim1, dim2);
 }
 
-TensorRef diagonal_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+TP_COLD TensorRef diagonal_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalBackward::schema_v1, {input});
   const auto dim1_ = in.dim(dim1);
   const auto dim2_ = in.dim(dim2);
   return in.wrap(ops::diagonal(in[0], offset, dim1_, dim2_));
 }
 
-void diagonal_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset, std::int64_t dim1,
+TP_COLD void diagonal_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal(wiring::tangent(input), offset, dim1, dim2), out));
 }
@@ -286,13 +287,13 @@ namespace {
 template <class V>
 V expand_vjp_input(const V& g, const Shape& input_shape) { return sum_to(g, input_shape); }
 
-TensorRef expand_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef expand_batched(const TensorRef& input, const Dims& size) {
   batch::Leading in(ExpandBackward::schema_v1, {input});
   const auto size_ = in.expanded(size);
   return in.wrap(ops::expand(in[0], size_));
 }
 
-void expand_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void expand_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(expand(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -341,14 +342,15 @@ namespace {
 template <class V>
 V movedim_vjp_input(const V& g, const Dims& destination, const Dims& source) { return movedim(g, destination, source); }
 
-TensorRef movedim_batched(const TensorRef& input, const Dims& source, const Dims& destination) {
+TP_COLD TensorRef movedim_batched(const TensorRef& input, const Dims& source, const Dims& destination) {
   const batch::Leading in(MovedimBackward::schema_v1, {input});
   const auto source_ = in.dims(source);
   const auto destination_ = in.dims(destination);
   return in.wrap(ops::movedim(in[0], source_, destination_));
 }
 
-void movedim_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& source, const Dims& destination) {
+TP_COLD void movedim_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& source,
+    const Dims& destination) {
   wiring::set_tangent(out, as_tangent(movedim(wiring::tangent(input), source, destination), out));
 }
 }  // namespace
@@ -401,13 +403,13 @@ V narrow_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::
   return slice_backward(g, input_shape, dim, start, start + length, std::int64_t(1));
 }
 
-TensorRef narrow_batched(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
+TP_COLD TensorRef narrow_batched(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
   const batch::Leading in(NarrowBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::narrow(in[0], dim_, start, length));
 }
 
-void narrow_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t start,
+TP_COLD void narrow_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t start,
     std::int64_t length) {
   wiring::set_tangent(out, as_tangent(narrow(wiring::tangent(input), dim, start, length), out));
 }
@@ -461,13 +463,13 @@ namespace {
 template <class V>
 V permute_vjp_input(const V& g, const Dims& dims) { return permute(g, invert_permutation(dims)); }
 
-TensorRef permute_batched(const TensorRef& input, const Dims& dims) {
+TP_COLD TensorRef permute_batched(const TensorRef& input, const Dims& dims) {
   const batch::Leading in(PermuteBackward::schema_v1, {input});
   const auto dims_ = in.permutation(dims);
   return in.wrap(ops::permute(in[0], dims_));
 }
 
-void permute_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
+TP_COLD void permute_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(permute(wiring::tangent(input), dims), out));
 }
 }  // namespace
@@ -517,12 +519,12 @@ namespace {
 template <class V>
 V real_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
-TensorRef real_batched(const TensorRef& input) {
+TP_COLD TensorRef real_batched(const TensorRef& input) {
   const batch::Leading in(RealBackward::schema_v1, {input});
   return in.wrap(ops::real(in[0]));
 }
 
-void real_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void real_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(real(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -569,13 +571,13 @@ namespace {
 template <class V>
 V reshape_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef reshape_batched(const TensorRef& input, const Dims& shape) {
+TP_COLD TensorRef reshape_batched(const TensorRef& input, const Dims& shape) {
   const batch::Leading in(ReshapeBackward::schema_v1, {input});
   const auto shape_ = in.shape(shape);
   return in.wrap(ops::reshape(in[0], shape_));
 }
 
-void reshape_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
+TP_COLD void reshape_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
   wiring::set_tangent(out, as_tangent(reshape(wiring::tangent(input), shape), out));
 }
 }  // namespace
@@ -626,13 +628,13 @@ V select_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::
   return select_backward(g, input_shape, dim, index);
 }
 
-TensorRef select_batched(const TensorRef& input, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_batched(const TensorRef& input, std::int64_t dim, std::int64_t index) {
   const batch::Leading in(SelectBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::select(in[0], dim_, index));
 }
 
-void select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t index) {
+TP_COLD void select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select(wiring::tangent(input), dim, index), out));
 }
 }  // namespace
@@ -686,14 +688,14 @@ V slice_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return slice_backward(g, input_shape, dim, start, end, step);
 }
 
-TensorRef slice_batched(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
+TP_COLD TensorRef slice_batched(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::slice(in[0], dim_, start, end, step));
 }
 
-void slice_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+TP_COLD void slice_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice(wiring::tangent(input), dim, start, end, step), out));
 }
@@ -751,13 +753,13 @@ namespace {
 template <class V>
 V split_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_batched(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_batched(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
   const batch::Leading in(SplitBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split(in[0], split_size, dim_));
 }
 
-void split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t split_size,
+TP_COLD void split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t split_size,
     std::int64_t dim) {
   const std::vector<TensorRef> t = split(wiring::tangent(input), split_size, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -816,13 +818,13 @@ namespace {
 template <class V>
 V split_1_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_1_batched(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_1_batched(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
   const batch::Leading in(SplitBackward1::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split(in[0], split_size, dim_));
 }
 
-void split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_size,
+TP_COLD void split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_size,
     std::int64_t dim) {
   const std::vector<TensorRef> t = split(wiring::tangent(input), split_size, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -881,14 +883,15 @@ namespace {
 template <class V>
 V split_with_sizes_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_with_sizes_batched(const TensorRef& input, const Dims& split_sizes, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_with_sizes_batched(const TensorRef& input, const Dims& split_sizes,
+    std::int64_t dim) {
   const batch::Leading in(SplitWithSizesBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split_with_sizes(in[0], split_sizes, dim_));
 }
 
-void split_with_sizes_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_sizes,
-    std::int64_t dim) {
+TP_COLD void split_with_sizes_set_tangent(std::span<const TensorRef> out, const TensorRef& input,
+    const Dims& split_sizes, std::int64_t dim) {
   const std::vector<TensorRef> t = split_with_sizes(wiring::tangent(input), split_sizes, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -946,13 +949,13 @@ namespace {
 template <class V>
 V squeeze_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef squeeze_batched(const TensorRef& input, const std::optional<Dims>& dim) {
+TP_COLD TensorRef squeeze_batched(const TensorRef& input, const std::optional<Dims>& dim) {
   const batch::Leading in(SqueezeBackward::schema_v1, {input});
   const auto dim_ = in.squeezed(dim);
   return in.wrap(ops::squeeze(in[0], dim_));
 }
 
-void squeeze_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim) {
+TP_COLD void squeeze_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim) {
   wiring::set_tangent(out, as_tangent(squeeze(wiring::tangent(input), dim), out));
 }
 }  // namespace
@@ -1021,14 +1024,14 @@ namespace {
 template <class V>
 V t_vjp_input(const V& g) { return t(g); }
 
-TensorRef t_batched(const TensorRef& input) {
+TP_COLD TensorRef t_batched(const TensorRef& input) {
   const auto call = [&](const TensorRef& input) { return ops::t(input); };
   const auto loop = [&] { return batch::loop({TBackward::schema_v1, {input}},
       [&](const batch::Samples& samples) { return ops::t(samples[0]); }); };
   return batch::rules::t(TBackward::schema_v1, call, loop, input);
 }
 
-void t_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void t_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(t(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -1095,13 +1098,13 @@ namespace {
 template <class V>
 V tensor_split_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> tensor_split_batched(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> tensor_split_batched(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
   const batch::Leading in(TensorSplitBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::tensor_split(in[0], sections, dim_));
 }
 
-void tensor_split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t sections,
+TP_COLD void tensor_split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t sections,
     std::int64_t dim) {
   const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), sections, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -1160,13 +1163,13 @@ namespace {
 template <class V>
 V tensor_split_1_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> tensor_split_1_batched(const TensorRef& input, const Dims& indices, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> tensor_split_1_batched(const TensorRef& input, const Dims& indices, std::int64_t dim) {
   const batch::Leading in(TensorSplitBackward1::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::tensor_split(in[0], indices, dim_));
 }
 
-void tensor_split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& indices,
+TP_COLD void tensor_split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& indices,
     std::int64_t dim) {
   const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), indices, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -1225,14 +1228,14 @@ namespace {
 template <class V>
 V transpose_vjp_input(const V& g, std::int64_t dim0, std::int64_t dim1) { return transpose(g, dim0, dim1); }
 
-TensorRef transpose_batched(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+TP_COLD TensorRef transpose_batched(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
   const batch::Leading in(TransposeBackward::schema_v1, {input});
   const auto dim0_ = in.dim(dim0);
   const auto dim1_ = in.dim(dim1);
   return in.wrap(ops::transpose(in[0], dim0_, dim1_));
 }
 
-void transpose_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+TP_COLD void transpose_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
   wiring::set_tangent(out, as_tangent(transpose(wiring::tangent(input), dim0, dim1), out));
 }
 }  // namespace
@@ -1305,13 +1308,13 @@ namespace {
 template <class V>
 V unbind_vjp_input(std::span<const V> g, std::int64_t dim) { return stack(g, dim); }
 
-std::vector<TensorRef> unbind_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> unbind_batched(const TensorRef& input, std::int64_t dim) {
   const batch::Leading in(UnbindBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::unbind(in[0], dim_));
 }
 
-void unbind_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void unbind_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> t = unbind(wiring::tangent(input), dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -1369,13 +1372,13 @@ namespace {
 template <class V>
 V unflatten_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef unflatten_batched(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
+TP_COLD TensorRef unflatten_batched(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
   const batch::Leading in(UnflattenBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::unflatten(in[0], dim_, sizes));
 }
 
-void unflatten_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const Dims& sizes) {
+TP_COLD void unflatten_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const Dims& sizes) {
   wiring::set_tangent(out, as_tangent(unflatten(wiring::tangent(input), dim, sizes), out));
 }
 }  // namespace
@@ -1426,14 +1429,14 @@ V unfold_vjp_input(const V& g, const Shape& input_shape, std::int64_t dimension,
   return unfold_backward(g, input_shape, dimension, size, step);
 }
 
-TensorRef unfold_batched(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+TP_COLD TensorRef unfold_batched(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
   const batch::Leading in(UnfoldBackward::schema_v1, {input});
   const auto dimension_ = in.dim(dimension);
   return in.wrap(ops::unfold(in[0], dimension_, size, step));
 }
 
-void unfold_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dimension, std::int64_t size,
-    std::int64_t step) {
+TP_COLD void unfold_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dimension,
+    std::int64_t size, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(unfold(wiring::tangent(input), dimension, size, step), out));
 }
 }  // namespace
@@ -1487,13 +1490,13 @@ namespace {
 template <class V>
 V unsqueeze_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef unsqueeze_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD TensorRef unsqueeze_batched(const TensorRef& input, std::int64_t dim) {
   const batch::Leading in(UnsqueezeBackward::schema_v1, {input});
   const auto dim_ = in.new_dim(dim);
   return in.wrap(ops::unsqueeze(in[0], dim_));
 }
 
-void unsqueeze_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void unsqueeze_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   wiring::set_tangent(out, as_tangent(unsqueeze(wiring::tangent(input), dim), out));
 }
 }  // namespace
@@ -1562,13 +1565,13 @@ namespace {
 template <class V>
 V view_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef view_batched(const TensorRef& input, const Dims& shape) {
+TP_COLD TensorRef view_batched(const TensorRef& input, const Dims& shape) {
   const batch::Leading in(ViewBackward::schema_v1, {input});
   const auto shape_ = in.shape(shape);
   return in.wrap(ops::view(in[0], shape_));
 }
 
-void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
+TP_COLD void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
   wiring::set_tangent(out, as_tangent(view(wiring::tangent(input), shape), out));
 }
 }  // namespace
@@ -1615,13 +1618,13 @@ namespace {
 template <class V>
 V view_as_complex_vjp_input(const V& g) { return view_as_real(g); }
 
-TensorRef view_as_complex_batched(const TensorRef& input) {
+TP_COLD TensorRef view_as_complex_batched(const TensorRef& input) {
   const batch::Leading in(ViewAsComplexBackward::schema_v1, {input});
   in.need_rank(1, "input");
   return in.wrap(ops::view_as_complex(in[0]));
 }
 
-void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(view_as_complex(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -1671,12 +1674,12 @@ namespace {
 template <class V>
 V view_as_real_vjp_input(const V& g) { return view_as_complex(contiguous(g)); }
 
-TensorRef view_as_real_batched(const TensorRef& input) {
+TP_COLD TensorRef view_as_real_batched(const TensorRef& input) {
   const batch::Leading in(ViewAsRealBackward::schema_v1, {input});
   return in.wrap(ops::view_as_real(in[0]));
 }
 
-void view_as_real_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void view_as_real_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(view_as_real(wiring::tangent(input)), out));
 }
 }  // namespace
