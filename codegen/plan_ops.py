@@ -45,7 +45,7 @@ class OverloadNames:
         self.entry, self.o, self.sig = entry, o, o.sig
         self.op = entry.op
         self.stem = entry.stem
-        self.fn = C.cpp_name(entry.stem)
+        self.fn = C.function_name(entry.stem)
         self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
         self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
         self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
@@ -264,7 +264,7 @@ class Forward:
             body.append(f"return {x.base}_compose<Storage>({args});")
         else:
             args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
-            body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
+            body.append(f"return kernels::{C.function_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
 
     def through(self) -> Function | None:

@@ -56,6 +56,10 @@ enum : int {
 namespace ops {
 
 // Of other shards.
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
+Storage div_rounded(const Storage& input, const Storage& other, std::string_view rounding_mode);
+TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std::string_view rounding_mode);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
@@ -1235,6 +1239,40 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 1))
     grads[1] = fit(div_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
+}
+
+// div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out
+//   out = input / other if rounding_mode == None else div_rounded(input, other, rounding_mode)
+
+namespace {
+constexpr OpSchema kDiv1Schema{"div", "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V div_1_compose(const V& input, const V& other, std::optional<std::string_view> rounding_mode) {
+  return (!rounding_mode.has_value() ? div(input, other) : div_rounded(input, other, *rounding_mode));
+}
+}  // namespace
+
+Storage div(const Storage& input, const Storage& other, std::optional<std::string_view> rounding_mode) {
+  return on_tensors([&] { return div(tensors_of(input), tensors_of(other), rounding_mode); });
+}
+TensorRef div(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode) {
+  return div_1_compose<TensorRef>(input, other, rounding_mode);
+}
+TensorRef div_(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return batch::assign(kDiv1Schema, input, div(batch::kept(input, other), other, rounding_mode));
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(kDiv1Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = div(wiring::before_change(input, input), wiring::before_change(other, input), rounding_mode);
+  TensorRef result = record ? div(clone(input), other, rounding_mode) : div(input, other, rounding_mode);
+  kernels::copy_broadcast("div_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 
 // floor_divide(Tensor input, Tensor other) -> Tensor out

@@ -16,7 +16,7 @@ enum : int {
   kEq,
   kGe,
   kGt,
-  kIsclose,
+  kIscloseReal,
   kIsfinite,
   kIsinf,
   kIsnan,
@@ -181,29 +181,29 @@ TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef
   return out_;
 }
 
-// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
+// isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
 //   out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
 
 namespace {
-constexpr OpSchema kIscloseSchema{"isclose",
-    "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", 1,
-    Amp::Keep, true};
-constexpr ElementwiseSpec kIscloseSpec{&kIscloseSchema, 2, 0, Promote::Common, OutKind::Bool};
+constexpr OpSchema kIscloseRealSchema{"isclose_real",
+    "isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out",
+    1, Amp::Keep, true};
+constexpr ElementwiseSpec kIscloseRealSpec{&kIscloseRealSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TP_COLD TensorRef isclose_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol,
+TP_COLD TensorRef isclose_real_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol,
     bool equal_nan) {
   const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::isclose(in[0], in[1], rtol, atol, equal_nan));
+  return in.wrap(ops::isclose_real(in[0], in[1], rtol, atol, equal_nan));
 }
 }  // namespace
 
-Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
-  return kernels::elementwise(kIscloseSpec, loops[kIsclose], {&input, &other}, {atol, rtol, equal_nan});
+Storage isclose_real(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
+  return kernels::elementwise(kIscloseRealSpec, loops[kIscloseReal], {&input, &other}, {atol, rtol, equal_nan});
 }
-TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
   if (TP_UNLIKELY(batch::any(input, other)))
-    return isclose_batched(input, other, rtol, atol, equal_nan);
-  TensorRef out = wiring::wrap(isclose(input->storage(), other->storage(), rtol, atol, equal_nan));
+    return isclose_real_batched(input, other, rtol, atol, equal_nan);
+  TensorRef out = wiring::wrap(isclose_real(input->storage(), other->storage(), rtol, atol, equal_nan));
   return out;
 }
 

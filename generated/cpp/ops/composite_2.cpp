@@ -637,13 +637,16 @@ TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const Te
 }
 
 // mH(Tensor input) -> Tensor out
-//   out = conj(transpose(input, -2, -1))
+//   out = conj(transpose(input, -2, -1)) if is_complex(dtype(input)) else transpose(input, -2, -1)
 
 namespace {
 constexpr OpSchema kMHSchema{"mH", "mH(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V mH_compose(const V& input) { return conj(transpose(input, std::int64_t(-2), std::int64_t(-1))); }
+V mH_compose(const V& input) {
+  return (is_complex(dtype(input)) ? conj(transpose(input, std::int64_t(-2), std::int64_t(-1))) : transpose(input,
+      std::int64_t(-2), std::int64_t(-1)));
+}
 }  // namespace
 
 Storage mH(const Storage& input) { return on_tensors([&] { return mH(tensors_of(input)); }); }
@@ -756,13 +759,13 @@ Storage mvlgamma(const Storage& input, std::int64_t p) {
 }
 TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
 TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kMvlgammaSchema, input, mvlgamma(batch::kept(input), p));
   const bool record = wiring::records(input);
   wiring::check_inplace(kMvlgammaSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mvlgamma(input, p);
+    dual = mvlgamma(wiring::before_change(input, input), p);
   TensorRef result = record ? mvlgamma(clone(input), p) : mvlgamma(input, p);
   kernels::copy_broadcast("mvlgamma_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());

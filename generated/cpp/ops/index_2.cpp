@@ -74,7 +74,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 namespace {
 constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef nonzero_batched(const TensorRef& input) {
+TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
   return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
       });
 }
@@ -82,7 +82,7 @@ TensorRef nonzero_batched(const TensorRef& input) {
 
 Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
 TensorRef nonzero(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nonzero_batched(input);
   TensorRef out = wiring::wrap(nonzero(input->storage()));
   return out;
@@ -94,7 +94,7 @@ namespace {
 constexpr OpSchema kOneHotSchema{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", 1,
     Amp::Keep, true};
 
-TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
+TP_COLD TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
   const auto call = [&](const TensorRef& input) { return ops::one_hot(input, num_classes); };
   const auto loop = [&] { return batch::loop({kOneHotSchema, {input}},
       [&](const batch::Samples& samples) { return ops::one_hot(samples[0], num_classes); }); };
@@ -106,7 +106,7 @@ Storage one_hot(const Storage& input, std::int64_t num_classes) {
   return kernels::one_hot(kOneHotSchema, input, num_classes);
 }
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return one_hot_batched(input, num_classes);
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
@@ -133,13 +133,14 @@ TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& s
   return put_compose<TensorRef>(input, index, source, accumulate);
 }
 TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(kPutSchema, input, put(batch::kept(input, index, source), index, source, accumulate));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kPutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = put(input, index, source, accumulate);
+    dual = put(wiring::before_change(input, input), wiring::before_change(index, input), wiring::before_change(source,
+        input), accumulate);
   TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
   kernels::copy_broadcast("put_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -153,7 +154,7 @@ namespace {
 constexpr OpSchema kRepeatPlacesSchema{"repeat_places",
     "repeat_places(Tensor repeats, int? output_size) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef repeat_places_batched(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
+TP_COLD TensorRef repeat_places_batched(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
   return batch::loop({kRepeatPlacesSchema, {repeats}},
       [&](const batch::Samples& samples) { return ops::repeat_places(samples[0], output_size); });
 }
@@ -164,7 +165,7 @@ Storage repeat_places(const Storage& repeats, std::optional<std::int64_t> output
   return kernels::repeat_places(kRepeatPlacesSchema, repeats, output_size);
 }
 TensorRef repeat_places(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(repeats))
+  if (TP_UNLIKELY(batch::any(repeats)))
     return repeat_places_batched(repeats, output_size);
   TensorRef out = wiring::wrap(repeat_places(repeats->storage(), output_size));
   return out;
@@ -181,7 +182,8 @@ V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
 }
 
-TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+TP_COLD TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const Scalar& value) {
   if (input->dim() == 0 || index->dim() == 0)
     return batch::loop({ScatterBackward::schema_v1, {input, index}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], value); });
@@ -190,7 +192,8 @@ TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const Tensor
   return in.wrap(ops::scatter(in[0], dim_, in[1], value));
 }
 
-void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -206,7 +209,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return scatter_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
   if (wiring::records(input)) {
@@ -223,13 +226,13 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return batch::assign(ScatterBackward::schema_v1, input, scatter(batch::kept(input, index), dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = scatter(input, dim, index, value);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input), value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -278,7 +281,8 @@ V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterBackward1::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], samples[2]); });
@@ -287,8 +291,8 @@ TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const Tens
   return in.wrap(ops::scatter(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -306,7 +310,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_1_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -324,13 +328,14 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterBackward1::schema_v1, input, scatter(batch::kept(input, index, src), dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter(input, dim, index, src);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -383,7 +388,8 @@ V scatter_add_vjp_src(const V& g, const V& index, const Shape& src_shape, std::i
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterAddBackward::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter_add(samples[0], dim, samples[1], samples[2]); });
@@ -392,8 +398,8 @@ TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const Te
   return in.wrap(ops::scatter_add(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -410,7 +416,7 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
   return kernels::scatter_add(ScatterAddBackward::schema_v1, input, dim, index, src);
 }
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_add_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -428,14 +434,15 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(batch::kept(input, index, src), dim, index,
         src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter_add(input, dim, index, src);
+    dual = scatter_add(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -497,7 +504,7 @@ Storage scatter_combine(const Storage& input, std::int64_t dim, const Storage& i
 }
 TensorRef scatter_combine(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_combine_compose<TensorRef>(input, dim, index, src, reduce, include_self);
   if (!(wiring::records(input, src) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &src})))) {
     return wiring::wrap(scatter_combine(input->storage(), dim, index->storage(), src->storage(), reduce, include_self));
@@ -639,14 +646,15 @@ TensorRef scatter_reduce(const TensorRef& input, std::int64_t dim, const TensorR
 }
 TensorRef scatter_reduce_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(kScatterReduceSchema, input, scatter_reduce(batch::kept(input, index, src), dim, index, src,
         reduce, include_self));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(kScatterReduceSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter_reduce(input, dim, index, src, reduce, include_self);
+    dual = scatter_reduce(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input), reduce, include_self);
   TensorRef result = record ? scatter_reduce(clone(input), dim, index, src, reduce, include_self)
       : scatter_reduce(input, dim, index, src, reduce, include_self);
   kernels::copy_broadcast("scatter_reduce_", input->storage(), result->storage());
@@ -661,7 +669,7 @@ namespace {
 constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
     "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+TP_COLD TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src, std::string_view reduce, bool include_self) {
   const batch::Leading in(kScatterReduceValueSchema, {input, index, src});
   const auto dim_ = in.dim(dim);
@@ -675,7 +683,7 @@ Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Stora
 }
 TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_reduce_value_batched(input, dim, index, src, reduce, include_self);
   TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
       include_self));
@@ -751,7 +759,7 @@ namespace {
 constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
     "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+TP_COLD TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
   const auto call = [&](const TensorRef& sorted_sequence,
       const TensorRef& input) { return ops::searchsorted_in(sorted_sequence, input, right); };
   const auto loop = [&] { return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
@@ -765,7 +773,7 @@ Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bo
   return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
 }
 TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(sorted_sequence, input))
+  if (TP_UNLIKELY(batch::any(sorted_sequence, input)))
     return searchsorted_in_batched(sorted_sequence, input, right);
   TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
@@ -780,15 +788,16 @@ namespace {
 template <class V>
 V select_backward_vjp_grad(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   const auto dim_ = in.dim(dim, size.size());
   return in.wrap(ops::select_backward(in[0], size_, dim_, index));
 }
 
-void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(slope, as_tangent(select_backward(wiring::tangent(grad), size, dim, index), slope));
 }
 }  // namespace
@@ -797,7 +806,7 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
   return kernels::select_backward(SelectBackwardBackward::schema_v1, grad, size, dim, index);
 }
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return select_backward_batched(grad, size, dim, index);
   TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
   if (wiring::records(grad)) {
@@ -845,14 +854,15 @@ V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim,
 template <class V>
 V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::select_scatter(in[0], in[1], dim_, index));
 }
 
-void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, index), out));
 }
@@ -862,7 +872,7 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
   return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
 }
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return select_scatter_batched(input, src, dim, index);
   TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
   if (wiring::records(input, src)) {
@@ -940,7 +950,7 @@ V slice_backward_vjp_grad(const V& g, std::int64_t dim, std::optional<std::int64
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+TP_COLD TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
@@ -948,8 +958,8 @@ TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::i
   return in.wrap(ops::slice_backward(in[0], size_, dim_, start, end, step));
 }
 
-void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(slice_backward(wiring::tangent(grad), size, dim, start, end, step), slope));
 }
 }  // namespace
@@ -960,7 +970,7 @@ Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim, 
 }
 TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return slice_backward_batched(grad, size, dim, start, end, step);
   TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
   if (wiring::records(grad)) {
@@ -1014,15 +1024,15 @@ V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+TP_COLD TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::slice_scatter(in[0], in[1], dim_, start, end, step));
 }
 
-void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, start, end, step), out));
 }
@@ -1034,7 +1044,7 @@ Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim
 }
 TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return slice_scatter_batched(input, src, dim, start, end, step);
   TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
   if (wiring::records(input, src)) {
@@ -1128,7 +1138,7 @@ V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size
   return unfold(g, dimension, size, step);
 }
 
-TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+TP_COLD TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
     std::int64_t size, std::int64_t step) {
   const batch::Leading in(UnfoldBackwardBackward::schema_v1, {grad});
   const auto input_size_ = in.sizes(input_size);
@@ -1136,7 +1146,7 @@ TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size,
   return in.wrap(ops::unfold_backward(in[0], input_size_, dimension_, size, step));
 }
 
-void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+TP_COLD void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     std::int64_t dimension, std::int64_t size, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
       slope));
@@ -1149,7 +1159,7 @@ Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_
 }
 TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
     std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return unfold_backward_batched(grad, input_size, dimension, size, step);
   TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
   if (wiring::records(grad)) {

@@ -17,6 +17,8 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage cholesky_backward(const Storage& grad, const Storage& L);
 TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p);
 TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info, const Scalar& p);
 Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info, std::string_view p);
@@ -36,6 +38,8 @@ TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, co
 Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
 TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
@@ -68,8 +72,6 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
-TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
 Storage refused(const Storage& A, std::string_view message);
@@ -86,6 +88,8 @@ Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage t(const Storage& input);
 TensorRef t(const TensorRef& input);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -847,7 +851,9 @@ V cdist_compose(const V& x1, const V& x2, double p) {
 }
 }  // namespace
 
-Storage cdist(const Storage& x1, const Storage& x2, double p) { return cdist_compose<Storage>(x1, x2, p); }
+Storage cdist(const Storage& x1, const Storage& x2, double p) {
+  return on_tensors([&] { return cdist(tensors_of(x1), tensors_of(x2), p); });
+}
 TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -916,7 +922,9 @@ template <class V>
 V cholesky_compose(const V& input, bool upper) { return linalg_cholesky(input, upper); }
 }  // namespace
 
-Storage cholesky(const Storage& input, bool upper) { return cholesky_compose<Storage>(input, upper); }
+Storage cholesky(const Storage& input, bool upper) {
+  return on_tensors([&] { return cholesky(tensors_of(input), upper); });
+}
 TensorRef cholesky(const TensorRef& input, bool upper) { return cholesky_compose<TensorRef>(input, upper); }
 
 // cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
@@ -940,7 +948,7 @@ std::array<V, 2> cholesky_ex_compose(const V& A, bool upper, bool check_errors) 
 }  // namespace
 
 std::array<Storage, 2> cholesky_ex(const Storage& A, bool upper, bool check_errors) {
-  return cholesky_ex_compose<Storage>(A, upper, check_errors);
+  return on_tensors([&] { return cholesky_ex(tensors_of(A), upper, check_errors); });
 }
 std::array<TensorRef, 2> cholesky_ex(const TensorRef& A, bool upper, bool check_errors) {
   return cholesky_ex_compose<TensorRef>(A, upper, check_errors);
@@ -1033,7 +1041,9 @@ V cholesky_inverse_compose(const V& L, bool upper) {
 }
 }  // namespace
 
-Storage cholesky_inverse(const Storage& L, bool upper) { return cholesky_inverse_compose<Storage>(L, upper); }
+Storage cholesky_inverse(const Storage& L, bool upper) {
+  return on_tensors([&] { return cholesky_inverse(tensors_of(L), upper); });
+}
 TensorRef cholesky_inverse(const TensorRef& L, bool upper) { return cholesky_inverse_compose<TensorRef>(L, upper); }
 
 // cholesky_lower(Tensor input) -> Tensor out
@@ -1049,7 +1059,7 @@ V cholesky_lower_compose(const V& input) {
 }
 }  // namespace
 
-Storage cholesky_lower(const Storage& input) { return cholesky_lower_compose<Storage>(input); }
+Storage cholesky_lower(const Storage& input) { return on_tensors([&] { return cholesky_lower(tensors_of(input)); }); }
 TensorRef cholesky_lower(const TensorRef& input) { return cholesky_lower_compose<TensorRef>(input); }
 
 // cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out
@@ -1070,7 +1080,7 @@ V cholesky_solve_compose(const V& B, const V& L, bool upper) {
 }  // namespace
 
 Storage cholesky_solve(const Storage& B, const Storage& L, bool upper) {
-  return cholesky_solve_compose<Storage>(B, L, upper);
+  return on_tensors([&] { return cholesky_solve(tensors_of(B), tensors_of(L), upper); });
 }
 TensorRef cholesky_solve(const TensorRef& B, const TensorRef& L, bool upper) {
   return cholesky_solve_compose<TensorRef>(B, L, upper);
@@ -1159,7 +1169,9 @@ V cond_compose(const V& A, const std::optional<Scalar>& p) {
 }
 }  // namespace
 
-Storage cond(const Storage& A, const std::optional<Scalar>& p) { return cond_compose<Storage>(A, p); }
+Storage cond(const Storage& A, const std::optional<Scalar>& p) {
+  return on_tensors([&] { return cond(tensors_of(A), p); });
+}
 TensorRef cond(const TensorRef& A, const std::optional<Scalar>& p) { return cond_compose<TensorRef>(A, p); }
 
 // cond(Tensor A, str p) -> Tensor out
@@ -1175,7 +1187,7 @@ V cond_1_compose(const V& A, std::string_view p) {
 }
 }  // namespace
 
-Storage cond(const Storage& A, std::string_view p) { return cond_1_compose<Storage>(A, p); }
+Storage cond(const Storage& A, std::string_view p) { return on_tensors([&] { return cond(tensors_of(A), p); }); }
 TensorRef cond(const TensorRef& A, std::string_view p) { return cond_1_compose<TensorRef>(A, p); }
 
 // corrcoef(Tensor input) -> Tensor out
@@ -1196,8 +1208,34 @@ V corrcoef_compose(const V& input) {
 }
 }  // namespace
 
-Storage corrcoef(const Storage& input) { return corrcoef_compose<Storage>(input); }
+Storage corrcoef(const Storage& input) { return on_tensors([&] { return corrcoef(tensors_of(input)); }); }
 TensorRef corrcoef(const TensorRef& input) { return corrcoef_compose<TensorRef>(input); }
+
+// cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out
+//   out = cov_rows(input, correction) if fweights == None and aweights == None else cov_weighted(input if ndim(input) == 2 else reshape(input, (1, -1)), correction, fweights, aweights, ndim(input) < 2)
+
+namespace {
+constexpr OpSchema kCovSchema{"cov",
+    "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V cov_compose(const V& input, std::int64_t correction, const V& fweights, const V& aweights) {
+  if (TP_UNLIKELY(!(ndim(input) <= std::int64_t(2))))
+    refuse(kCovSchema.name, ErrorKind::Value, "input has sizes {}; a matrix with one variable a row is needed",
+        {shape(input)});
+  return ((is_absent(fweights)) && (is_absent(aweights)) ? cov_rows(input, correction) : cov_weighted((ndim(input) ==
+      std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1), std::int64_t(-1)})), correction, fweights,
+      aweights, ndim(input) < std::int64_t(2)));
+}
+}  // namespace
+
+Storage cov(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights) {
+  return on_tensors([&] { return cov(tensors_of(input), correction, tensors_of(fweights), tensors_of(aweights)); });
+}
+TensorRef cov(const TensorRef& input, std::int64_t correction, const TensorRef& fweights, const TensorRef& aweights) {
+  return cov_compose<TensorRef>(input, correction, fweights, aweights);
+}
 
 // cov_rows(Tensor input, int correction) -> Tensor out
 //   rows = input if ndim(input) == 2 else reshape(input, (1, -1))
@@ -1219,9 +1257,97 @@ V cov_rows_compose(const V& input, std::int64_t correction) {
 }
 }  // namespace
 
-Storage cov_rows(const Storage& input, std::int64_t correction) { return cov_rows_compose<Storage>(input, correction); }
+Storage cov_rows(const Storage& input, std::int64_t correction) {
+  return on_tensors([&] { return cov_rows(tensors_of(input), correction); });
+}
 TensorRef cov_rows(const TensorRef& input, std::int64_t correction) {
   return cov_rows_compose<TensorRef>(input, correction);
+}
+
+// cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out
+//   x = cast(input, floating_dtype(dtype(input)))
+//   one = ones((size(x, 1),), dtype=real_dtype(dtype(x)))
+//   often = one if fweights == None else one * cast(fweights, dtype(one))
+//   w = often if aweights == None else often * cast(aweights, dtype(one))
+//   total = sum(w)
+//   centred = x - sum(x * w, (1,), True) / total
+//   free = total - correction if aweights == None or correction == 0 else total - correction * sum(w * cast(aweights, dtype(one))) / total
+//   square = matmul(centred * w, mH(centred)) / clamp_min(free, 0)
+//   out = reshape(square, ()) if alone else square
+
+namespace {
+constexpr OpSchema kCovWeightedSchema{"cov_weighted",
+    "cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cov_weighted_compose(const V& input, std::int64_t correction, const V& fweights, const V& aweights, bool alone) {
+  if (TP_UNLIKELY(!((is_absent(fweights)) || ((ndim(fweights) == std::int64_t(1)) && (size(fweights,
+      std::int64_t(0)) == size(input, std::int64_t(1)))))))
+    refuse("", ErrorKind::Value, "fweights has sizes {} for {} observations", {shape(fweights), size(input,
+        std::int64_t(1))});
+  if (TP_UNLIKELY(!((is_absent(aweights)) || ((ndim(aweights) == std::int64_t(1)) && (size(aweights,
+      std::int64_t(0)) == size(input, std::int64_t(1)))))))
+    refuse("", ErrorKind::Value, "aweights has sizes {} for {} observations", {shape(aweights), size(input,
+        std::int64_t(1))});
+  if (TP_UNLIKELY(!((is_absent(fweights)) || (within(fweights, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse("", ErrorKind::Value, "fweights has the negative element {}", {least(fweights)});
+  if (TP_UNLIKELY(!((is_absent(aweights)) || (within(aweights, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse("", ErrorKind::Value, "aweights has the negative element {}", {least(aweights)});
+  const auto x = cast(input, floating_dtype(dtype(input)));
+  const auto one = ones<V>(Dims{size(x, std::int64_t(1))}, real_dtype(dtype(x)));
+  const auto often = (is_absent(fweights) ? V(one) : mul(one, cast(fweights, dtype(one))));
+  const auto w = (is_absent(aweights) ? V(often) : mul(often, cast(aweights, dtype(one))));
+  const auto total = sum(w, Dims{}, false, std::nullopt);
+  const auto centred = sub(x, div(sum(mul(x, w), Dims{std::int64_t(1)}, true, std::nullopt), total), Scalar(1));
+  const auto free = ((is_absent(aweights)) || (correction == std::int64_t(0)) ? sub(total,
+      number<V>(Scalar(correction)), Scalar(1)) : sub(total, div(mul(number<V>(Scalar(correction)), sum(mul(w,
+      cast(aweights, dtype(one))), Dims{}, false, std::nullopt)), total), Scalar(1)));
+  const auto square = div(matmul(mul(centred, w), mH(centred)), clamp_min(free, number<V>(Scalar(std::int64_t(0)))));
+  return (alone ? reshape(square, Dims{}) : V(square));
+}
+}  // namespace
+
+Storage cov_weighted(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights,
+    bool alone) {
+  return on_tensors([&] { return cov_weighted(tensors_of(input), correction, tensors_of(fweights),
+      tensors_of(aweights), alone); });
+}
+TensorRef cov_weighted(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights, bool alone) {
+  return cov_weighted_compose<TensorRef>(input, correction, fweights, aweights, alone);
+}
+
+// cross(Tensor input, Tensor other, int? dim=None) -> Tensor out
+//   x = expand(input, broadcast_shape(shape(input), shape(other)))
+//   y = expand(other, shape(x))
+//   at = first_of_size(shape(x), 3) if dim == None else int(dim)
+//   out = linalg_cross(x, y, dim=at)
+
+namespace {
+constexpr OpSchema kCrossSchema{"cross", "cross(Tensor input, Tensor other, int? dim=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cross_compose(const V& input, const V& other, std::optional<std::int64_t> dim) {
+  const auto x = expand(input, broadcast_shape(shape(input), shape(other)));
+  const auto y = expand(other, shape(x));
+  const auto at = (!dim.has_value() ? first_of_size(shape(x), std::int64_t(3)) : std::int64_t(*dim));
+  if (TP_UNLIKELY(!(at < ndim(x))))
+    refuse(kCrossSchema.name, ErrorKind::Value, "no dimension of sizes {} is 3", {shape(x)});
+  if (TP_UNLIKELY(!(size(x, at) == std::int64_t(3))))
+    refuse(kCrossSchema.name, ErrorKind::Value, "dimension {} of sizes {} is not 3", {at, shape(x)});
+  return linalg_cross(x, y, at);
+}
+}  // namespace
+
+Storage cross(const Storage& input, const Storage& other, std::optional<std::int64_t> dim) {
+  return on_tensors([&] { return cross(tensors_of(input), tensors_of(other), dim); });
+}
+TensorRef cross(const TensorRef& input, const TensorRef& other, std::optional<std::int64_t> dim) {
+  return cross_compose<TensorRef>(input, other, dim);
 }
 
 // det(Tensor A) -> Tensor out
@@ -1375,7 +1501,9 @@ V inner_compose(const V& input, const V& other) {
 }
 }  // namespace
 
-Storage inner(const Storage& input, const Storage& other) { return inner_compose<Storage>(input, other); }
+Storage inner(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return inner(tensors_of(input), tensors_of(other)); });
+}
 TensorRef inner(const TensorRef& input, const TensorRef& other) { return inner_compose<TensorRef>(input, other); }
 
 // inv(Tensor A) -> Tensor out
@@ -1460,7 +1588,9 @@ std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
 }
 }  // namespace
 
-std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) { return inv_ex_compose<Storage>(A, check_errors); }
+std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
+  return on_tensors([&] { return inv_ex(tensors_of(A), check_errors); });
+}
 std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
   return inv_ex_compose<TensorRef>(A, check_errors);
 }
@@ -1557,7 +1687,9 @@ V kron_compose(const V& input, const V& other) {
 }
 }  // namespace
 
-Storage kron(const Storage& input, const Storage& other) { return kron_compose<Storage>(input, other); }
+Storage kron(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return kron(tensors_of(input), tensors_of(other)); });
+}
 TensorRef kron(const TensorRef& input, const TensorRef& other) { return kron_compose<TensorRef>(input, other); }
 
 // linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
@@ -1571,7 +1703,9 @@ template <class V>
 V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_lower(A)) : cholesky_lower(A)); }
 }  // namespace
 
-Storage linalg_cholesky(const Storage& A, bool upper) { return linalg_cholesky_compose<Storage>(A, upper); }
+Storage linalg_cholesky(const Storage& A, bool upper) {
+  return on_tensors([&] { return linalg_cholesky(tensors_of(A), upper); });
+}
 TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
 
 // linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
@@ -1589,7 +1723,7 @@ V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
 }  // namespace
 
 Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
-  return linalg_cross_compose<Storage>(input, other, dim);
+  return on_tensors([&] { return linalg_cross(tensors_of(input), tensors_of(other), dim); });
 }
 TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
   return linalg_cross_compose<TensorRef>(input, other, dim);
@@ -1823,7 +1957,7 @@ std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<doub
 
 std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
     std::optional<std::string_view> driver) {
-  return linalg_lstsq_compose<Storage>(A, B, rcond, driver);
+  return on_tensors([&] { return linalg_lstsq(tensors_of(A), tensors_of(B), rcond, driver); });
 }
 std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
     std::optional<std::string_view> driver) {
@@ -1854,7 +1988,9 @@ std::array<V, 3> linalg_lu_compose(const V& A, bool pivot) {
 }
 }  // namespace
 
-std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) { return linalg_lu_compose<Storage>(A, pivot); }
+std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) {
+  return on_tensors([&] { return linalg_lu(tensors_of(A), pivot); });
+}
 std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot) { return linalg_lu_compose<TensorRef>(A, pivot); }
 
 // linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
@@ -1972,7 +2108,7 @@ V linalg_norm_compose(const V& A, const std::optional<Scalar>& ord, const std::o
 
 Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype) {
-  return linalg_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
+  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
 }
 TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
     bool keepdim, std::optional<Dtype> dtype) {
@@ -1997,93 +2133,11 @@ V linalg_norm_1_compose(const V& A, std::string_view ord, const std::optional<Di
 
 Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype) {
-  return linalg_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
+  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
 }
 TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
-//   saves: A, Q, R, mode
-
-namespace {
-
-template <class V>
-V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
-  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
-      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
-      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
-}
-
-TP_COLD std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
-  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_qr(in[0], mode));
-}
-
-TP_COLD void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {Q, R};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_Q = us[0];
-    const TensorRef& g_R = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
-        wiring::primal(R), mode), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
-  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
-}
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return linalg_qr_batched(A, mode);
-  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
-  TensorRef Q = wiring::wrap(std::move(results[0]));
-  TensorRef R = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgQrBackward>();
-    LinalgQrBackward& back = *node;
-    back.set_output(Q->storage());
-    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
-    back.set_input(0, A);
-    back.mode_ = mode;
-    back.save(0, A);
-    wiring::attach(Q, NodeRef::share(&back), 0);
-    wiring::attach(R, NodeRef::share(&back), 1);
-    back.save(1, Q);
-    back.save(2, R);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
-  return {Q, R};
-}
-GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
-        input_shape(0), input_dtype(0));
-  return grads;
 }
 
 }  // namespace ops

@@ -43,8 +43,6 @@ Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
 Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
 TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint);
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 Storage linalg_solve_backward(const Storage& grad, const Storage& A, const Storage& out, bool left);
 TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool left);
 Storage log(const Storage& input);
@@ -74,6 +72,8 @@ Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
+TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
 TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 Storage reshape(const Storage& input, const Dims& shape);
@@ -105,6 +105,88 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
+//   saves: A, Q, R, mode
+
+namespace {
+
+template <class V>
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
+  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
+      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
+      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
+}
+
+TP_COLD std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
+TP_COLD void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {Q, R};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_Q = us[0];
+    const TensorRef& g_R = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
+        wiring::primal(R), mode), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
+}
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_qr_batched(A, mode);
+  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
+  TensorRef Q = wiring::wrap(std::move(results[0]));
+  TensorRef R = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgQrBackward>();
+    LinalgQrBackward& back = *node;
+    back.set_output(Q->storage());
+    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
+    back.set_input(0, A);
+    back.mode_ = mode;
+    back.save(0, A);
+    wiring::attach(Q, NodeRef::share(&back), 0);
+    wiring::attach(R, NodeRef::share(&back), 1);
+    back.save(1, Q);
+    back.save(2, R);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
+  return {Q, R};
+}
+GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 //   vjp A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)
@@ -404,7 +486,9 @@ V linalg_vander_compose(const V& x, std::optional<std::int64_t> N) {
 }
 }  // namespace
 
-Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N) { return linalg_vander_compose<Storage>(x, N); }
+Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N) {
+  return on_tensors([&] { return linalg_vander(tensors_of(x), N); });
+}
 TensorRef linalg_vander(const TensorRef& x, std::optional<std::int64_t> N) {
   return linalg_vander_compose<TensorRef>(x, N);
 }
@@ -522,7 +606,7 @@ V logdet_compose(const V& A) {
 }
 }  // namespace
 
-Storage logdet(const Storage& A) { return logdet_compose<Storage>(A); }
+Storage logdet(const Storage& A) { return on_tensors([&] { return logdet(tensors_of(A)); }); }
 TensorRef logdet(const TensorRef& A) { return logdet_compose<TensorRef>(A); }
 
 // lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
@@ -712,7 +796,9 @@ std::array<V, 2> lu_factor_compose(const V& A, bool pivot) {
 }
 }  // namespace
 
-std::array<Storage, 2> lu_factor(const Storage& A, bool pivot) { return lu_factor_compose<Storage>(A, pivot); }
+std::array<Storage, 2> lu_factor(const Storage& A, bool pivot) {
+  return on_tensors([&] { return lu_factor(tensors_of(A), pivot); });
+}
 std::array<TensorRef, 2> lu_factor(const TensorRef& A, bool pivot) { return lu_factor_compose<TensorRef>(A, pivot); }
 
 // lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
@@ -738,7 +824,7 @@ std::array<V, 3> lu_factor_ex_compose(const V& A, bool pivot, bool check_errors)
 }  // namespace
 
 std::array<Storage, 3> lu_factor_ex(const Storage& A, bool pivot, bool check_errors) {
-  return lu_factor_ex_compose<Storage>(A, pivot, check_errors);
+  return on_tensors([&] { return lu_factor_ex(tensors_of(A), pivot, check_errors); });
 }
 std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, bool check_errors) {
   return lu_factor_ex_compose<TensorRef>(A, pivot, check_errors);
@@ -782,7 +868,7 @@ V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
 }  // namespace
 
 Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
-  return lu_solve_compose<Storage>(b, LU_data, LU_pivots);
+  return on_tensors([&] { return lu_solve(tensors_of(b), tensors_of(LU_data), tensors_of(LU_pivots)); });
 }
 TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
   return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
@@ -815,7 +901,7 @@ std::array<V, 3> lu_unpack_compose(const V& LU_data, const V& LU_pivots, bool un
 
 std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
     bool unpack_pivots) {
-  return lu_unpack_compose<Storage>(LU_data, LU_pivots, unpack_data, unpack_pivots);
+  return on_tensors([&] { return lu_unpack(tensors_of(LU_data), tensors_of(LU_pivots), unpack_data, unpack_pivots); });
 }
 std::array<TensorRef, 3> lu_unpack(const TensorRef& LU_data, const TensorRef& LU_pivots, bool unpack_data,
     bool unpack_pivots) {
@@ -993,7 +1079,7 @@ V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepd
 }  // namespace
 
 Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  return matrix_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
+  return on_tensors([&] { return matrix_norm(tensors_of(A), ord, dim, keepdim, dtype); });
 }
 TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
@@ -1022,12 +1108,37 @@ V matrix_norm_1_compose(const V& A, std::string_view ord, const Dims& dim, bool 
 }  // namespace
 
 Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  return matrix_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
+  return on_tensors([&] { return matrix_norm(tensors_of(A), ord, dim, keepdim, dtype); });
 }
 TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
   return matrix_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
 }
+
+// matrix_power(Tensor input, int n) -> Tensor out
+//   out = zeros(shape(input)) + eye(size(input, -1), dtype=dtype(input)) if n == 0 else matrix_power(inv(input), -n) if n < 0 else clone(input) if n == 1 else matrix_power(matmul(input, input), n // 2) if n % 2 == 0 else matmul(matrix_power(matmul(input, input), n // 2), input)
+
+namespace {
+constexpr OpSchema kMatrixPowerSchema{"matrix_power", "matrix_power(Tensor input, int n) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V matrix_power_compose(const V& input, std::int64_t n) {
+  if (TP_UNLIKELY(!((ndim(input) >= std::int64_t(2)) && (size(input, std::int64_t(-1)) == size(input,
+      std::int64_t(-2))))))
+    refuse(kMatrixPowerSchema.name, ErrorKind::Value, "input must be square matrices; it has sizes {}", {shape(input)});
+  return (n == std::int64_t(0) ? add(zeros<V>(shape(input), dtype(input)), lift<V>(make_eye(size(input,
+      std::int64_t(-1)), std::nullopt, dtype(input))), Scalar(1)) : (n < std::int64_t(0) ? matrix_power(inv(input), -n)
+      : (n == std::int64_t(1) ? clone(input) : (floor_mod(n, std::int64_t(2)) == std::int64_t(0)
+      ? matrix_power(matmul(input, input), floor_div(n, std::int64_t(2))) : matmul(matrix_power(matmul(input, input),
+      floor_div(n, std::int64_t(2))), input)))));
+}
+}  // namespace
+
+Storage matrix_power(const Storage& input, std::int64_t n) {
+  return on_tensors([&] { return matrix_power(tensors_of(input), n); });
+}
+TensorRef matrix_power(const TensorRef& input, std::int64_t n) { return matrix_power_compose<TensorRef>(input, n); }
 
 // matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
 //   out = rank_of(A, 0.0 if atol == None else float(atol), float(rtol) if rtol != None else 0.0 if atol != None and atol > 0 else epsilon(dtype(A)) * (size(A, -1) if size(A, -1) > size(A, -2) else size(A, -2)), hermitian)
@@ -1046,7 +1157,7 @@ V matrix_rank_compose(const V& A, std::optional<double> atol, std::optional<doub
 }  // namespace
 
 Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return matrix_rank_compose<Storage>(A, atol, rtol, hermitian);
+  return on_tensors([&] { return matrix_rank(tensors_of(A), atol, rtol, hermitian); });
 }
 TensorRef matrix_rank(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
   return matrix_rank_compose<TensorRef>(A, atol, rtol, hermitian);
@@ -1064,7 +1175,7 @@ V matrix_rank_1_compose(const V& A, double tol, bool hermitian) { return rank_of
 }  // namespace
 
 Storage matrix_rank(const Storage& A, double tol, bool hermitian) {
-  return matrix_rank_1_compose<Storage>(A, tol, hermitian);
+  return on_tensors([&] { return matrix_rank(tensors_of(A), tol, hermitian); });
 }
 TensorRef matrix_rank(const TensorRef& A, double tol, bool hermitian) {
   return matrix_rank_1_compose<TensorRef>(A, tol, hermitian);
@@ -1234,7 +1345,9 @@ V outer_compose(const V& input, const V& vec2) {
 }
 }  // namespace
 
-Storage outer(const Storage& input, const Storage& vec2) { return outer_compose<Storage>(input, vec2); }
+Storage outer(const Storage& input, const Storage& vec2) {
+  return on_tensors([&] { return outer(tensors_of(input), tensors_of(vec2)); });
+}
 TensorRef outer(const TensorRef& input, const TensorRef& vec2) { return outer_compose<TensorRef>(input, vec2); }
 
 // pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out
@@ -1251,7 +1364,7 @@ V pinv_compose(const V& A, std::optional<double> atol, std::optional<double> rto
 }  // namespace
 
 Storage pinv(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return pinv_compose<Storage>(A, atol, rtol, hermitian);
+  return on_tensors([&] { return pinv(tensors_of(A), atol, rtol, hermitian); });
 }
 TensorRef pinv(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
   return pinv_compose<TensorRef>(A, atol, rtol, hermitian);
@@ -1268,7 +1381,9 @@ template <class V>
 V pinv_1_compose(const V& A, double rcond, bool hermitian) { return pinv_core(A, std::nullopt, rcond, hermitian); }
 }  // namespace
 
-Storage pinv(const Storage& A, double rcond, bool hermitian) { return pinv_1_compose<Storage>(A, rcond, hermitian); }
+Storage pinv(const Storage& A, double rcond, bool hermitian) {
+  return on_tensors([&] { return pinv(tensors_of(A), rcond, hermitian); });
+}
 TensorRef pinv(const TensorRef& A, double rcond, bool hermitian) {
   return pinv_1_compose<TensorRef>(A, rcond, hermitian);
 }
@@ -1350,7 +1465,9 @@ template <class V>
 V pinverse_compose(const V& input, double rcond) { return pinv_core(input, std::nullopt, rcond, false); }
 }  // namespace
 
-Storage pinverse(const Storage& input, double rcond) { return pinverse_compose<Storage>(input, rcond); }
+Storage pinverse(const Storage& input, double rcond) {
+  return on_tensors([&] { return pinverse(tensors_of(input), rcond); });
+}
 TensorRef pinverse(const TensorRef& input, double rcond) { return pinverse_compose<TensorRef>(input, rcond); }
 
 // qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
@@ -1370,7 +1487,9 @@ std::array<V, 2> qr_compose(const V& input, bool some) {
 }
 }  // namespace
 
-std::array<Storage, 2> qr(const Storage& input, bool some) { return qr_compose<Storage>(input, some); }
+std::array<Storage, 2> qr(const Storage& input, bool some) {
+  return on_tensors([&] { return qr(tensors_of(input), some); });
+}
 std::array<TensorRef, 2> qr(const TensorRef& input, bool some) { return qr_compose<TensorRef>(input, some); }
 
 // refused(Tensor A, str message) -> Tensor out
@@ -1500,7 +1619,7 @@ std::array<V, 2> solve_ex_compose(const V& A, const V& B, bool left, bool check_
 }  // namespace
 
 std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors) {
-  return solve_ex_compose<Storage>(A, B, left, check_errors);
+  return on_tensors([&] { return solve_ex(tensors_of(A), tensors_of(B), left, check_errors); });
 }
 std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors) {
   return solve_ex_compose<TensorRef>(A, B, left, check_errors);
@@ -1527,7 +1646,7 @@ std::array<V, 3> svd_compose(const V& input, bool some, bool compute_uv) {
 }  // namespace
 
 std::array<Storage, 3> svd(const Storage& input, bool some, bool compute_uv) {
-  return svd_compose<Storage>(input, some, compute_uv);
+  return on_tensors([&] { return svd(tensors_of(input), some, compute_uv); });
 }
 std::array<TensorRef, 3> svd(const TensorRef& input, bool some, bool compute_uv) {
   return svd_compose<TensorRef>(input, some, compute_uv);
@@ -1547,7 +1666,9 @@ V tensorinv_compose(const V& A, std::int64_t ind) {
 }
 }  // namespace
 
-Storage tensorinv(const Storage& A, std::int64_t ind) { return tensorinv_compose<Storage>(A, ind); }
+Storage tensorinv(const Storage& A, std::int64_t ind) {
+  return on_tensors([&] { return tensorinv(tensors_of(A), ind); });
+}
 TensorRef tensorinv(const TensorRef& A, std::int64_t ind) { return tensorinv_compose<TensorRef>(A, ind); }
 
 // tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out
@@ -1568,7 +1689,7 @@ V tensorsolve_compose(const V& A, const V& B, const std::optional<Dims>& dims) {
 }  // namespace
 
 Storage tensorsolve(const Storage& A, const Storage& B, const std::optional<Dims>& dims) {
-  return tensorsolve_compose<Storage>(A, B, dims);
+  return on_tensors([&] { return tensorsolve(tensors_of(A), tensors_of(B), dims); });
 }
 TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optional<Dims>& dims) {
   return tensorsolve_compose<TensorRef>(A, B, dims);
@@ -1586,7 +1707,7 @@ V trace_compose(const V& input) {
 }
 }  // namespace
 
-Storage trace(const Storage& input) { return trace_compose<Storage>(input); }
+Storage trace(const Storage& input) { return on_tensors([&] { return trace(tensors_of(input)); }); }
 TensorRef trace(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1614,7 +1735,7 @@ std::array<V, 2> triangular_solve_compose(const V& b, const V& A, bool upper, bo
 
 std::array<Storage, 2> triangular_solve(const Storage& b, const Storage& A, bool upper, bool transpose,
     bool unitriangular) {
-  return triangular_solve_compose<Storage>(b, A, upper, transpose, unitriangular);
+  return on_tensors([&] { return triangular_solve(tensors_of(b), tensors_of(A), upper, transpose, unitriangular); });
 }
 std::array<TensorRef, 2> triangular_solve(const TensorRef& b, const TensorRef& A, bool upper, bool transpose,
     bool unitriangular) {
@@ -1635,7 +1756,7 @@ V vander_compose(const V& x, std::optional<std::int64_t> N, bool increasing) {
 }  // namespace
 
 Storage vander(const Storage& x, std::optional<std::int64_t> N, bool increasing) {
-  return vander_compose<Storage>(x, N, increasing);
+  return on_tensors([&] { return vander(tensors_of(x), N, increasing); });
 }
 TensorRef vander(const TensorRef& x, std::optional<std::int64_t> N, bool increasing) {
   return vander_compose<TensorRef>(x, N, increasing);
@@ -1651,7 +1772,9 @@ template <class V>
 V vdot_compose(const V& input, const V& other) { return dot(conj(input), other); }
 }  // namespace
 
-Storage vdot(const Storage& input, const Storage& other) { return vdot_compose<Storage>(input, other); }
+Storage vdot(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return vdot(tensors_of(input), tensors_of(other)); });
+}
 TensorRef vdot(const TensorRef& input, const TensorRef& other) { return vdot_compose<TensorRef>(input, other); }
 
 // vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
@@ -1667,7 +1790,9 @@ V vecdot_compose(const V& x, const V& y, std::int64_t dim) {
 }
 }  // namespace
 
-Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) { return vecdot_compose<Storage>(x, y, dim); }
+Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) {
+  return on_tensors([&] { return vecdot(tensors_of(x), tensors_of(y), dim); });
+}
 TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);

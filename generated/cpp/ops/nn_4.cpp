@@ -347,13 +347,13 @@ TensorRef rrelu(const TensorRef& input, double lower, double upper, bool trainin
   return rrelu_compose<TensorRef>(input, lower, upper, training);
 }
 TensorRef rrelu_(const TensorRef& input, double lower, double upper, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kRreluSchema, input, rrelu(batch::kept(input), lower, upper, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kRreluSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rrelu(input, lower, upper, training);
+    dual = rrelu(wiring::before_change(input, input), lower, upper, training);
   TensorRef result = record ? rrelu(clone(input), lower, upper, training) : rrelu(input, lower, upper, training);
   kernels::copy_broadcast("rrelu_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -453,14 +453,14 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
-TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(SoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax(in[0], dim_, dtype));
 }
 
-void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -477,7 +477,7 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -530,14 +530,14 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
-TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
 }
 
-void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -556,7 +556,7 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
@@ -713,14 +713,14 @@ V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -735,7 +735,7 @@ Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -783,13 +783,13 @@ V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_bicubic_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_bicubic_to(in[0], size, scale, align_corners));
 }
 
-void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -802,7 +802,7 @@ Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::v
 }
 TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_bicubic_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -875,14 +875,14 @@ V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const s
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -897,7 +897,7 @@ Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, co
 }
 TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -945,13 +945,13 @@ V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::
   return upsample_linear_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_linear_to(in[0], size, scale, align_corners));
 }
 
-void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -964,7 +964,7 @@ Storage upsample_linear_to(const Storage& input, const Dims& size, const std::ve
 }
 TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_linear_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -1037,14 +1037,14 @@ V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, exact);
 }
 
-TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
 }
 
-void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
 }
@@ -1057,7 +1057,7 @@ Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_nearest_backward_batched(grad, input_size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
   if (wiring::records(grad)) {
@@ -1104,13 +1104,13 @@ V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_nearest_backward(g, input_shape, scale, exact);
 }
 
-TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool exact) {
+TP_COLD TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_nearest_to(in[0], size, scale, exact));
 }
 
-void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
 }
@@ -1121,7 +1121,7 @@ Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::v
   return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
 }
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_nearest_to_batched(input, size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
   if (wiring::records(input)) {

@@ -14,6 +14,12 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
@@ -24,12 +30,21 @@ Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
+Storage floor_divide(const Storage& input, const Storage& other);
+TensorRef floor_divide(const TensorRef& input, const TensorRef& other);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
 Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage logical_not(const Storage& input);
 TensorRef logical_not(const TensorRef& input);
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
 Storage maximum(const Storage& input, const Storage& other);
 TensorRef maximum(const TensorRef& input, const TensorRef& other);
 Storage minimum(const Storage& input, const Storage& other);
@@ -38,8 +53,16 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage prod_others(const Storage& input, std::optional<std::int64_t> dim);
 TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t> dim);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
+Storage reshape(const Storage& input, const Dims& shape);
+TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
+std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descending, bool stable);
+std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable);
+Storage sqrt(const Storage& input);
+TensorRef sqrt(const TensorRef& input);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage tie_share(const Storage& grad, const Storage& input, const Storage& out, const Dims& dim, bool keepdim);
@@ -238,7 +261,7 @@ std::array<V, 2> aminmax_compose(const V& input, std::optional<std::int64_t> dim
 }  // namespace
 
 std::array<Storage, 2> aminmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
-  return aminmax_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return aminmax(tensors_of(input), dim, keepdim); });
 }
 std::array<TensorRef, 2> aminmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   return aminmax_compose<TensorRef>(input, dim, keepdim);
@@ -508,7 +531,7 @@ template <class V>
 V max_compose(const V& input) { return amax(input, Dims{}, false); }
 }  // namespace
 
-Storage max(const Storage& input) { return max_compose<Storage>(input); }
+Storage max(const Storage& input) { return on_tensors([&] { return max(tensors_of(input)); }); }
 TensorRef max(const TensorRef& input) { return max_compose<TensorRef>(input); }
 
 // max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
@@ -530,7 +553,7 @@ std::array<V, 2> max_1_compose(const V& input, std::int64_t dim, bool keepdim) {
 }  // namespace
 
 std::array<Storage, 2> max(const Storage& input, std::int64_t dim, bool keepdim) {
-  return max_1_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return max(tensors_of(input), dim, keepdim); });
 }
 std::array<TensorRef, 2> max(const TensorRef& input, std::int64_t dim, bool keepdim) {
   return max_1_compose<TensorRef>(input, dim, keepdim);
@@ -546,7 +569,9 @@ template <class V>
 V max_2_compose(const V& input, const V& other) { return maximum(input, other); }
 }  // namespace
 
-Storage max(const Storage& input, const Storage& other) { return max_2_compose<Storage>(input, other); }
+Storage max(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return max(tensors_of(input), tensors_of(other)); });
+}
 TensorRef max(const TensorRef& input, const TensorRef& other) { return max_2_compose<TensorRef>(input, other); }
 
 // max_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
@@ -698,7 +723,7 @@ template <class V>
 V median_compose(const V& input) { return median_all(input); }
 }  // namespace
 
-Storage median(const Storage& input) { return median_compose<Storage>(input); }
+Storage median(const Storage& input) { return on_tensors([&] { return median(tensors_of(input)); }); }
 TensorRef median(const TensorRef& input) { return median_compose<TensorRef>(input); }
 
 // median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
@@ -720,7 +745,7 @@ std::array<V, 2> median_1_compose(const V& input, std::int64_t dim, bool keepdim
 }  // namespace
 
 std::array<Storage, 2> median(const Storage& input, std::int64_t dim, bool keepdim) {
-  return median_1_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return median(tensors_of(input), dim, keepdim); });
 }
 std::array<TensorRef, 2> median(const TensorRef& input, std::int64_t dim, bool keepdim) {
   return median_1_compose<TensorRef>(input, dim, keepdim);
@@ -881,7 +906,7 @@ template <class V>
 V min_compose(const V& input) { return amin(input, Dims{}, false); }
 }  // namespace
 
-Storage min(const Storage& input) { return min_compose<Storage>(input); }
+Storage min(const Storage& input) { return on_tensors([&] { return min(tensors_of(input)); }); }
 TensorRef min(const TensorRef& input) { return min_compose<TensorRef>(input); }
 
 // min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
@@ -903,7 +928,7 @@ std::array<V, 2> min_1_compose(const V& input, std::int64_t dim, bool keepdim) {
 }  // namespace
 
 std::array<Storage, 2> min(const Storage& input, std::int64_t dim, bool keepdim) {
-  return min_1_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return min(tensors_of(input), dim, keepdim); });
 }
 std::array<TensorRef, 2> min(const TensorRef& input, std::int64_t dim, bool keepdim) {
   return min_1_compose<TensorRef>(input, dim, keepdim);
@@ -919,7 +944,9 @@ template <class V>
 V min_2_compose(const V& input, const V& other) { return minimum(input, other); }
 }  // namespace
 
-Storage min(const Storage& input, const Storage& other) { return min_2_compose<Storage>(input, other); }
+Storage min(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return min(tensors_of(input), tensors_of(other)); });
+}
 TensorRef min(const TensorRef& input, const TensorRef& other) { return min_2_compose<TensorRef>(input, other); }
 
 // min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
@@ -1093,31 +1120,69 @@ V nanmean_compose(const V& input, const Dims& dim, bool keepdim) {
 }  // namespace
 
 Storage nanmean(const Storage& input, const Dims& dim, bool keepdim) {
-  return nanmean_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return nanmean(tensors_of(input), dim, keepdim); });
 }
 TensorRef nanmean(const TensorRef& input, const Dims& dim, bool keepdim) {
   return nanmean_compose<TensorRef>(input, dim, keepdim);
 }
 
 // nanmedian(Tensor input) -> Tensor out
+//   out = nanmedian_all(input)
+
+namespace {
+constexpr OpSchema kNanmedianSchema{"nanmedian", "nanmedian(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V nanmedian_compose(const V& input) { return nanmedian_all(input); }
+}  // namespace
+
+Storage nanmedian(const Storage& input) { return on_tensors([&] { return nanmedian(tensors_of(input)); }); }
+TensorRef nanmedian(const TensorRef& input) { return nanmedian_compose<TensorRef>(input); }
+
+// nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
+//   result = nanmedian_dim(input, dim, keepdim)
+//   values = result[0]
+//   indices = result[1]
+
+namespace {
+constexpr OpSchema kNanmedian1Schema{"nanmedian",
+    "nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> nanmedian_1_compose(const V& input, std::int64_t dim, bool keepdim) {
+  const auto result = nanmedian_dim(input, dim, keepdim);
+  const auto values = std::get<0>(result);
+  const auto indices = std::get<1>(result);
+  return {values, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> nanmedian(const Storage& input, std::int64_t dim, bool keepdim) {
+  return on_tensors([&] { return nanmedian(tensors_of(input), dim, keepdim); });
+}
+std::array<TensorRef, 2> nanmedian(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  return nanmedian_1_compose<TensorRef>(input, dim, keepdim);
+}
+
+// nanmedian_all(Tensor input) -> Tensor out
 //   vjp input = tie_share(g, input, out, (), False)
 //   saves: input, out
 
 namespace {
 
 template <class V>
-V nanmedian_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
+V nanmedian_all_vjp_input(const V& g, const V& input, const V& out) { return tie_share(g, input, out, Dims{}, false); }
 
-TP_COLD TensorRef nanmedian_batched(const TensorRef& input) {
-  return batch::loop({NanmedianBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::nanmedian(samples[0]); });
+TP_COLD TensorRef nanmedian_all_batched(const TensorRef& input) {
+  return batch::loop({NanmedianAllBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::nanmedian_all(samples[0]); });
 }
 
-TP_COLD void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void nanmedian_all_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(nanmedian_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+    if (tangents[0]) grads[0] = fit(nanmedian_all_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
         input->sizes(), input->dtype());
     return grads;
   }, tangents);
@@ -1125,17 +1190,17 @@ TP_COLD void nanmedian_set_tangent(const TensorRef& out, const TensorRef& input)
 }
 }  // namespace
 
-Storage nanmedian(const Storage& input) {
-  check_dtype(NanmedianBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::nanmedian(NanmedianBackward::schema_v1, input);
+Storage nanmedian_all(const Storage& input) {
+  check_dtype(NanmedianAllBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::nanmedian(NanmedianAllBackward::schema_v1, input);
 }
-TensorRef nanmedian(const TensorRef& input) {
+TensorRef nanmedian_all(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
-    return nanmedian_batched(input);
-  TensorRef out = wiring::wrap(nanmedian(input->storage()));
+    return nanmedian_all_batched(input);
+  TensorRef out = wiring::wrap(nanmedian_all(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<NanmedianBackward>();
-    NanmedianBackward& back = *node;
+    auto node = make_node<NanmedianAllBackward>();
+    NanmedianAllBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
@@ -1143,24 +1208,62 @@ TensorRef nanmedian(const TensorRef& input) {
     back.save(1, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { nanmedian_set_tangent(out, input); });
+    wiring::each_level({&input}, {}, [&] { nanmedian_all_set_tangent(out, input); });
   return out;
 }
-GradVec NanmedianBackward::apply(std::span<Storage> grad_outputs) {
+GradVec NanmedianAllBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nanmedian_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    grads[0] = fit(nanmedian_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec NanmedianBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec NanmedianAllBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nanmedian_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    grads[0] = fit(nanmedian_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
   return grads;
+}
+
+// nanmedian_dim(Tensor input, int dim, bool keepdim) -> (Tensor values, Tensor<i64> indices)
+//   x = reshape(input, (1,)) if ndim(input) == 0 else input
+//   sorted = sort(x, dim, False, stable=True)
+//   at = clamp_min((sum(logical_not(isnan(sorted[0])), (dim,), True) - 1) // 2, 0)
+//   value = gather(sorted[0], dim, at)
+//   place = gather(sorted[1], dim, at)
+//   values = reshape(value, ()) if ndim(input) == 0 else drop_dim(value, dim, keepdim)
+//   indices = reshape(place, ()) if ndim(input) == 0 else drop_dim(place, dim, keepdim)
+
+namespace {
+constexpr OpSchema kNanmedianDimSchema{"nanmedian_dim",
+    "nanmedian_dim(Tensor input, int dim, bool keepdim) -> (Tensor values, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> nanmedian_dim_compose(const V& input, std::int64_t dim, bool keepdim) {
+  const auto x = (ndim(input) == std::int64_t(0) ? reshape(input, Dims{std::int64_t(1)}) : V(input));
+  if (TP_UNLIKELY(!(size(x, dim) > std::int64_t(0))))
+    refuse("", ErrorKind::Index, "dimension {} of sizes {} has no element", {dim, shape(x)});
+  const auto sorted = sort(x, dim, false, true);
+  const auto at = clamp_min(floor_divide(sub(sum(logical_not(isnan(std::get<0>(sorted))), Dims{dim}, true,
+      std::nullopt), number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(std::int64_t(2)))),
+      number<V>(Scalar(std::int64_t(0))));
+  const auto value = gather(std::get<0>(sorted), dim, at);
+  const auto place = gather(std::get<1>(sorted), dim, at);
+  const auto values = (ndim(input) == std::int64_t(0) ? reshape(value, Dims{}) : drop_dim(value, dim, keepdim));
+  const auto indices = (ndim(input) == std::int64_t(0) ? reshape(place, Dims{}) : drop_dim(place, dim, keepdim));
+  return {values, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> nanmedian_dim(const Storage& input, std::int64_t dim, bool keepdim) {
+  return on_tensors([&] { return nanmedian_dim(tensors_of(input), dim, keepdim); });
+}
+std::array<TensorRef, 2> nanmedian_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
+  return nanmedian_dim_compose<TensorRef>(input, dim, keepdim);
 }
 
 // nansum(Tensor input, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
@@ -1230,6 +1333,85 @@ GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (needs(*this, 0))
     grads[0] = fit(nansum_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
+}
+
+// norm(Tensor input, str p="fro", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = norm_named(cast(input, dtype_or(dtype, input)), p, dim, keepdim)
+
+namespace {
+constexpr OpSchema kNormSchema{"norm",
+    "norm(Tensor input, str p=\"fro\", int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V norm_compose(const V& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return norm_named(cast(input, dtype_or(dtype, input)), p, dim, keepdim);
+}
+}  // namespace
+
+Storage norm(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return on_tensors([&] { return norm(tensors_of(input), p, dim, keepdim, dtype); });
+}
+TensorRef norm(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return norm_compose<TensorRef>(input, p, dim, keepdim, dtype);
+}
+
+// norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = vector_norm(cast(input, dtype_or(dtype, input)), 2, () if dim == None else dim, keepdim) if p == None else vector_norm(cast(input, dtype_or(dtype, input)), p, () if dim == None else dim, keepdim)
+
+namespace {
+constexpr OpSchema kNorm1Schema{"norm",
+    "norm(Tensor input, Scalar? p, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V norm_1_compose(const V& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return (!p.has_value() ? vector_norm(cast(input, dtype_or(dtype, input)), Scalar(std::int64_t(2)), (!dim.has_value()
+      ? Dims(Dims{}) : Dims(dim.value_or(Dims{}))), keepdim, std::nullopt) : vector_norm(cast(input, dtype_or(dtype,
+      input)), *p, (!dim.has_value() ? Dims(Dims{}) : Dims(dim.value_or(Dims{}))), keepdim, std::nullopt));
+}
+}  // namespace
+
+Storage norm(const Storage& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return on_tensors([&] { return norm(tensors_of(input), p, dim, keepdim, dtype); });
+}
+TensorRef norm(const TensorRef& input, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return norm_1_compose<TensorRef>(input, p, dim, keepdim, dtype);
+}
+
+// norm_named(Tensor input, str p, int[]? dim, bool keepdim) -> Tensor out
+//   out = matrix_norm(input, "nuc", (-2, -1) if dim == None else dim, keepdim) if p == "nuc" else vector_norm(input, 2, () if dim == None else dim, keepdim)
+
+namespace {
+constexpr OpSchema kNormNamedSchema{"norm_named",
+    "norm_named(Tensor input, str p, int[]? dim, bool keepdim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V norm_named_compose(const V& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim) {
+  if (TP_UNLIKELY(!((p == std::string_view("fro")) || (p == std::string_view("nuc")))))
+    refuse("", ErrorKind::Value, "p='{}' is not 'fro', 'nuc' or a number", {p});
+  if (TP_UNLIKELY(!((p == std::string_view("fro")) || (!dim.has_value()) || (len(dim.value_or(Dims{})) ==
+      std::int64_t(2)))))
+    refuse("", ErrorKind::Value, "p='nuc' is a norm of matrices; dim={} names {} dimensions", {dim,
+        len(dim.value_or(Dims{}))});
+  return (p == std::string_view("nuc") ? matrix_norm(input, std::string_view("nuc"), (!dim.has_value()
+      ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)}) : Dims(dim.value_or(Dims{}))), keepdim, std::nullopt)
+      : vector_norm(input, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{}) : Dims(dim.value_or(Dims{}))),
+      keepdim, std::nullopt));
+}
+}  // namespace
+
+Storage norm_named(const Storage& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim) {
+  return on_tensors([&] { return norm_named(tensors_of(input), p, dim, keepdim); });
+}
+TensorRef norm_named(const TensorRef& input, std::string_view p, const std::optional<Dims>& dim, bool keepdim) {
+  return norm_named_compose<TensorRef>(input, p, dim, keepdim);
 }
 
 // prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
@@ -1306,23 +1488,68 @@ GraphGradVec ProdBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor out
+//   norms = vector_norm(input, p, without_dims(ndim(input), (dim,)), True)
+//   out = input * cast(where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0), dtype(input))
+
+namespace {
+constexpr OpSchema kRenormSchema{"renorm", "renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V renorm_compose(const V& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
+  if (TP_UNLIKELY(!(p.to_double() > std::int64_t(0))))
+    refuse(kRenormSchema.name, ErrorKind::Value, "p={} is not positive", {p});
+  if (TP_UNLIKELY(!(maxnorm.to_double() >= std::int64_t(0))))
+    refuse(kRenormSchema.name, ErrorKind::Value, "maxnorm={} is negative", {maxnorm});
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kRenormSchema.name, ErrorKind::Value, "input needs at least 2 dimensions, got sizes {}", {shape(input)});
+  const auto norms = vector_norm(input, p, without_dims(ndim(input), Dims{dim}), true, std::nullopt);
+  return mul(input, cast(where(gt(norms, number<V>(maxnorm)), div(number<V>(maxnorm), add(norms,
+      number<V>(Scalar(1e-07)), Scalar(1))), number<V>(Scalar(1.0))), dtype(input)));
+}
+}  // namespace
+
+Storage renorm(const Storage& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
+  return on_tensors([&] { return renorm(tensors_of(input), p, dim, maxnorm); });
+}
+TensorRef renorm(const TensorRef& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
+  return renorm_compose<TensorRef>(input, p, dim, maxnorm);
+}
+TensorRef renorm_(const TensorRef& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kRenormSchema, input, renorm(batch::kept(input), p, dim, maxnorm));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kRenormSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = renorm(wiring::before_change(input, input), p, dim, maxnorm);
+  TensorRef result = record ? renorm(clone(input), p, dim, maxnorm) : renorm(input, p, dim, maxnorm);
+  kernels::copy_broadcast("renorm_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // std(Tensor input, bool unbiased) -> Tensor out
-//   out = std_over(input, None, int(unbiased), False)
+//   out = std_of(input, None, int(unbiased), False)
 
 namespace {
 constexpr OpSchema kStdSchema{"std", "std(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
 V std_compose(const V& input, bool unbiased) {
-  return std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  return std_of(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
 }
 }  // namespace
 
-Storage std(const Storage& input, bool unbiased) { return std_compose<Storage>(input, unbiased); }
+Storage std(const Storage& input, bool unbiased) {
+  return on_tensors([&] { return std(tensors_of(input), unbiased); });
+}
 TensorRef std(const TensorRef& input, bool unbiased) { return std_compose<TensorRef>(input, unbiased); }
 
 // std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
-//   out = std_over(input, dim, correction, keepdim)
+//   out = std_of(input, dim, correction, keepdim)
 
 namespace {
 constexpr OpSchema kStd1Schema{"std",
@@ -1330,19 +1557,19 @@ constexpr OpSchema kStd1Schema{"std",
 
 template <class V>
 V std_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return std_over(input, dim, correction, keepdim);
+  return std_of(input, dim, correction, keepdim);
 }
 }  // namespace
 
 Storage std(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return std_1_compose<Storage>(input, dim, correction, keepdim);
+  return on_tensors([&] { return std(tensors_of(input), dim, correction, keepdim); });
 }
 TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   return std_1_compose<TensorRef>(input, dim, correction, keepdim);
 }
 
 // std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
-//   out = std_over(input, dim, int(unbiased), keepdim)
+//   out = std_of(input, dim, int(unbiased), keepdim)
 
 namespace {
 constexpr OpSchema kStd2Schema{"std", "std(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out",
@@ -1350,19 +1577,19 @@ constexpr OpSchema kStd2Schema{"std", "std(Tensor input, int[]? dim, bool unbias
 
 template <class V>
 V std_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return std_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  return std_of(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
 }
 }  // namespace
 
 Storage std(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return std_2_compose<Storage>(input, dim, unbiased, keepdim);
+  return on_tensors([&] { return std(tensors_of(input), dim, unbiased, keepdim); });
 }
 TensorRef std(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return std_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // std_mean(Tensor input, bool unbiased) -> (Tensor std, Tensor mean)
-//   std = std_over(input, None, int(unbiased), False)
+//   std = std_of(input, None, int(unbiased), False)
 //   mean = var_mean_mean(input, None, False)
 
 namespace {
@@ -1371,21 +1598,21 @@ constexpr OpSchema kStdMeanSchema{"std_mean", "std_mean(Tensor input, bool unbia
 
 template <class V>
 std::array<V, 2> std_mean_compose(const V& input, bool unbiased) {
-  const auto std = std_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto std = std_of(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
   const auto mean = var_mean_mean(input, std::nullopt, false);
   return {std, mean};
 }
 }  // namespace
 
 std::array<Storage, 2> std_mean(const Storage& input, bool unbiased) {
-  return std_mean_compose<Storage>(input, unbiased);
+  return on_tensors([&] { return std_mean(tensors_of(input), unbiased); });
 }
 std::array<TensorRef, 2> std_mean(const TensorRef& input, bool unbiased) {
   return std_mean_compose<TensorRef>(input, unbiased);
 }
 
 // std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
-//   std = std_over(input, dim, correction, keepdim)
+//   std = std_of(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
@@ -1396,7 +1623,7 @@ constexpr OpSchema kStdMean1Schema{"std_mean",
 template <class V>
 std::array<V, 2> std_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  const auto std = std_over(input, dim, correction, keepdim);
+  const auto std = std_of(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
   return {std, mean};
 }
@@ -1404,7 +1631,7 @@ std::array<V, 2> std_mean_1_compose(const V& input, const std::optional<Dims>& d
 
 std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return std_mean_1_compose<Storage>(input, dim, correction, keepdim);
+  return on_tensors([&] { return std_mean(tensors_of(input), dim, correction, keepdim); });
 }
 std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
@@ -1412,7 +1639,7 @@ std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Di
 }
 
 // std_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor std, Tensor mean)
-//   std = std_over(input, dim, int(unbiased), keepdim)
+//   std = std_of(input, dim, int(unbiased), keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
@@ -1422,17 +1649,38 @@ constexpr OpSchema kStdMean2Schema{"std_mean",
 
 template <class V>
 std::array<V, 2> std_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  const auto std = std_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto std = std_of(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
   return {std, mean};
 }
 }  // namespace
 
 std::array<Storage, 2> std_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return std_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+  return on_tensors([&] { return std_mean(tensors_of(input), dim, unbiased, keepdim); });
 }
 std::array<TensorRef, 2> std_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return std_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
+}
+
+// std_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
+//   out = sqrt(var_of(input, dim, correction, keepdim)) if is_complex(dtype(input)) else std_over(input, dim, correction, keepdim)
+
+namespace {
+constexpr OpSchema kStdOfSchema{"std_of",
+    "std_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V std_of_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return (is_complex(dtype(input)) ? sqrt(var_of(input, dim, correction, keepdim)) : std_over(input, dim, correction,
+      keepdim));
+}
+}  // namespace
+
+Storage std_of(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return on_tensors([&] { return std_of(tensors_of(input), dim, correction, keepdim); });
+}
+TensorRef std_of(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return std_of_compose<TensorRef>(input, dim, correction, keepdim);
 }
 
 // std_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
@@ -1630,22 +1878,24 @@ GraphGradVec SumToBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 }
 
 // var(Tensor input, bool unbiased) -> Tensor out
-//   out = var_over(input, None, int(unbiased), False)
+//   out = var_of(input, None, int(unbiased), False)
 
 namespace {
 constexpr OpSchema kVarSchema{"var", "var(Tensor input, bool unbiased) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
 V var_compose(const V& input, bool unbiased) {
-  return var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  return var_of(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
 }
 }  // namespace
 
-Storage var(const Storage& input, bool unbiased) { return var_compose<Storage>(input, unbiased); }
+Storage var(const Storage& input, bool unbiased) {
+  return on_tensors([&] { return var(tensors_of(input), unbiased); });
+}
 TensorRef var(const TensorRef& input, bool unbiased) { return var_compose<TensorRef>(input, unbiased); }
 
 // var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor out
-//   out = var_over(input, dim, correction, keepdim)
+//   out = var_of(input, dim, correction, keepdim)
 
 namespace {
 constexpr OpSchema kVar1Schema{"var",
@@ -1653,19 +1903,19 @@ constexpr OpSchema kVar1Schema{"var",
 
 template <class V>
 V var_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return var_over(input, dim, correction, keepdim);
+  return var_of(input, dim, correction, keepdim);
 }
 }  // namespace
 
 Storage var(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  return var_1_compose<Storage>(input, dim, correction, keepdim);
+  return on_tensors([&] { return var(tensors_of(input), dim, correction, keepdim); });
 }
 TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   return var_1_compose<TensorRef>(input, dim, correction, keepdim);
 }
 
 // var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out
-//   out = var_over(input, dim, int(unbiased), keepdim)
+//   out = var_of(input, dim, int(unbiased), keepdim)
 
 namespace {
 constexpr OpSchema kVar2Schema{"var", "var(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> Tensor out",
@@ -1673,19 +1923,19 @@ constexpr OpSchema kVar2Schema{"var", "var(Tensor input, int[]? dim, bool unbias
 
 template <class V>
 V var_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return var_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  return var_of(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
 }
 }  // namespace
 
 Storage var(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return var_2_compose<Storage>(input, dim, unbiased, keepdim);
+  return on_tensors([&] { return var(tensors_of(input), dim, unbiased, keepdim); });
 }
 TensorRef var(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return var_2_compose<TensorRef>(input, dim, unbiased, keepdim);
 }
 
 // var_mean(Tensor input, bool unbiased) -> (Tensor var, Tensor mean)
-//   var = var_over(input, None, int(unbiased), False)
+//   var = var_of(input, None, int(unbiased), False)
 //   mean = var_mean_mean(input, None, False)
 
 namespace {
@@ -1694,21 +1944,21 @@ constexpr OpSchema kVarMeanSchema{"var_mean", "var_mean(Tensor input, bool unbia
 
 template <class V>
 std::array<V, 2> var_mean_compose(const V& input, bool unbiased) {
-  const auto var = var_over(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
+  const auto var = var_of(input, std::nullopt, Scalar(std::int64_t(std::int64_t(unbiased))), false);
   const auto mean = var_mean_mean(input, std::nullopt, false);
   return {var, mean};
 }
 }  // namespace
 
 std::array<Storage, 2> var_mean(const Storage& input, bool unbiased) {
-  return var_mean_compose<Storage>(input, unbiased);
+  return on_tensors([&] { return var_mean(tensors_of(input), unbiased); });
 }
 std::array<TensorRef, 2> var_mean(const TensorRef& input, bool unbiased) {
   return var_mean_compose<TensorRef>(input, unbiased);
 }
 
 // var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
-//   var = var_over(input, dim, correction, keepdim)
+//   var = var_of(input, dim, correction, keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
@@ -1719,7 +1969,7 @@ constexpr OpSchema kVarMean1Schema{"var_mean",
 template <class V>
 std::array<V, 2> var_mean_1_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  const auto var = var_over(input, dim, correction, keepdim);
+  const auto var = var_of(input, dim, correction, keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
   return {var, mean};
 }
@@ -1727,7 +1977,7 @@ std::array<V, 2> var_mean_1_compose(const V& input, const std::optional<Dims>& d
 
 std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
-  return var_mean_1_compose<Storage>(input, dim, correction, keepdim);
+  return on_tensors([&] { return var_mean(tensors_of(input), dim, correction, keepdim); });
 }
 std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction,
     bool keepdim) {
@@ -1735,7 +1985,7 @@ std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Di
 }
 
 // var_mean(Tensor input, int[]? dim, bool unbiased, bool keepdim=False) -> (Tensor var, Tensor mean)
-//   var = var_over(input, dim, int(unbiased), keepdim)
+//   var = var_of(input, dim, int(unbiased), keepdim)
 //   mean = var_mean_mean(input, dim, keepdim)
 
 namespace {
@@ -1745,14 +1995,14 @@ constexpr OpSchema kVarMean2Schema{"var_mean",
 
 template <class V>
 std::array<V, 2> var_mean_2_compose(const V& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  const auto var = var_over(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
+  const auto var = var_of(input, dim, Scalar(std::int64_t(std::int64_t(unbiased))), keepdim);
   const auto mean = var_mean_mean(input, dim, keepdim);
   return {var, mean};
 }
 }  // namespace
 
 std::array<Storage, 2> var_mean(const Storage& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return var_mean_2_compose<Storage>(input, dim, unbiased, keepdim);
+  return on_tensors([&] { return var_mean(tensors_of(input), dim, unbiased, keepdim); });
 }
 std::array<TensorRef, 2> var_mean(const TensorRef& input, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return var_mean_2_compose<TensorRef>(input, dim, unbiased, keepdim);
@@ -1773,10 +2023,31 @@ V var_mean_mean_compose(const V& input, const std::optional<Dims>& dim, bool kee
 }  // namespace
 
 Storage var_mean_mean(const Storage& input, const std::optional<Dims>& dim, bool keepdim) {
-  return var_mean_mean_compose<Storage>(input, dim, keepdim);
+  return on_tensors([&] { return var_mean_mean(tensors_of(input), dim, keepdim); });
 }
 TensorRef var_mean_mean(const TensorRef& input, const std::optional<Dims>& dim, bool keepdim) {
   return var_mean_mean_compose<TensorRef>(input, dim, keepdim);
+}
+
+// var_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out
+//   out = var_over(real(input), dim, correction, keepdim) + var_over(imag(input), dim, correction, keepdim) if is_complex(dtype(input)) else var_over(input, dim, correction, keepdim)
+
+namespace {
+constexpr OpSchema kVarOfSchema{"var_of",
+    "var_of(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V var_of_compose(const V& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return (is_complex(dtype(input)) ? add(var_over(real(input), dim, correction, keepdim), var_over(imag(input), dim,
+      correction, keepdim), Scalar(1)) : var_over(input, dim, correction, keepdim));
+}
+}  // namespace
+
+Storage var_of(const Storage& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return on_tensors([&] { return var_of(tensors_of(input), dim, correction, keepdim); });
+}
+TensorRef var_of(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
+  return var_of_compose<TensorRef>(input, dim, correction, keepdim);
 }
 
 // var_over(Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor out

@@ -15,6 +15,8 @@ const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
   kCosh,
   kCoshVjpInput,
+  kCubicWeight,
+  kCubicWeightVjpInput,
   kDeg2rad,
   kDeg2radVjpInput,
   kDigamma,
@@ -45,14 +47,14 @@ enum : int {
   kGeluTanhVjpInput,
   kHardshrink,
   kHardshrinkVjpInput,
-  kHardsigmoid,
-  kHardsigmoidVjpInput,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage ge(const Storage& input, const Storage& other);
@@ -65,6 +67,8 @@ Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage ndtr(const Storage& input);
@@ -75,6 +79,8 @@ Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage sgn(const Storage& input);
+TensorRef sgn(const TensorRef& input);
 Storage sinh(const Storage& input);
 TensorRef sinh(const TensorRef& input);
 Storage square(const Storage& input);
@@ -187,6 +193,80 @@ GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// cubic_weight(Tensor input) -> Tensor out
+//   out = where(abs(input) <= 1, (1.25 * abs(input) - 2.25) * input * input + 1, where(abs(input) < 2, ((-0.75 * abs(input) + 3.75) * abs(input) - 6) * abs(input) + 3, 0))
+//   d input = where(abs(input) <= 1, 1.25 * sgn(input) * input**2 + 2 * input * (1.25 * abs(input) - 2.25), where(abs(input) < 2, (sgn(input) * (3.75 - 0.75 * abs(input)) - 0.75 * sgn(input) * abs(input)) * abs(input) + sgn(input) * ((3.75 - 0.75 * abs(input)) * abs(input) - 6), 0))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kCubicWeightSpec{&CubicWeightBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kCubicWeightVjpInputSpec{&CubicWeightBackward::schema_v1, 2};
+
+TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
+      add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
+      mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), sub(mul(number<TensorRef>(Scalar(1.25)), abs(input)),
+      number<TensorRef>(Scalar(2.25)), Scalar(1))), Scalar(1)), where(lt(abs(input),
+      number<TensorRef>(Scalar(std::int64_t(2)))), add(mul(sub(mul(sgn(input), sub(number<TensorRef>(Scalar(3.75)),
+      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1))), mul(mul(number<TensorRef>(Scalar(0.75)),
+      sgn(input)), abs(input)), Scalar(1)), abs(input)), mul(sgn(input), sub(mul(sub(number<TensorRef>(Scalar(3.75)),
+      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1)), abs(input)),
+      number<TensorRef>(Scalar(std::int64_t(6))), Scalar(1))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+}
+
+TP_COLD TensorRef cubic_weight_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cubic_weight(in[0]));
+}
+
+TP_COLD void cubic_weight_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), cubic_weight_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage cubic_weight(const Storage& input) {
+  check_dtype(CubicWeightBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kCubicWeightSpec, loops[kCubicWeight], {&input});
+}
+TensorRef cubic_weight(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return cubic_weight_batched(input);
+  TensorRef out = wiring::wrap(cubic_weight(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<CubicWeightBackward>();
+    CubicWeightBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cubic_weight_set_tangent(out, input); });
+  return out;
+}
+GradVec CubicWeightBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CubicWeightBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cubic_weight_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1601,100 +1681,6 @@ GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardsigmoid(Tensor input) -> Tensor out
-//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
-
-TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
-}
-
-TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardsigmoid(in[0]));
-}
-
-TP_COLD TensorRef hardsigmoid__batched(const TensorRef& input) {
-  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
-  ops::hardsigmoid_(in[0]);
-  return input;
-}
-
-TP_COLD void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardsigmoid(const Storage& input) {
-  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
-}
-TensorRef hardsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return hardsigmoid_batched(input);
-  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardsigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return hardsigmoid__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardsigmoid(wiring::before_change(input, input));
-  Ref<HardsigmoidBackward> node;
-  if (record) {
-    node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::copied(input));
-  }
-  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

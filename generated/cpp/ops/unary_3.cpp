@@ -13,6 +13,8 @@ TP_DECLARE_LOOPS(unary_3)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_3);
 enum : int {
+  kHardsigmoid,
+  kHardsigmoidVjpInput,
   kHardswish,
   kHardswishVjpInput,
   kHardtanh,
@@ -47,8 +49,6 @@ enum : int {
   kMishVjpInput,
   kModifiedBesselI0,
   kModifiedBesselI0VjpInput,
-  kModifiedBesselI1,
-  kModifiedBesselI1VjpInput,
 };
 }  // namespace
 
@@ -99,6 +99,100 @@ Storage tanh(const Storage& input);
 TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// hardsigmoid(Tensor input) -> Tensor out
+//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
+
+TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+}
+
+TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardsigmoid(in[0]));
+}
+
+TP_COLD TensorRef hardsigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
+  ops::hardsigmoid_(in[0]);
+  return input;
+}
+
+TP_COLD void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardsigmoid(const Storage& input) {
+  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
+}
+TensorRef hardsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return hardsigmoid_batched(input);
+  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
+  return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return hardsigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(wiring::before_change(input, input));
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // hardswish(Tensor input) -> Tensor out
 //   out = input * clamp(input + 3, 0, 6) / 6
@@ -1600,74 +1694,6 @@ GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
-
-TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  if (TensorRef fast = fused(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
-      &input})) return fast;
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TP_COLD TensorRef modified_bessel_i1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_i1(in[0]));
-}
-
-TP_COLD void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_i1(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
-}
-TensorRef modified_bessel_i1(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return modified_bessel_i1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselI1Backward>();
-    ModifiedBesselI1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

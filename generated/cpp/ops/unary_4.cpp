@@ -13,10 +13,14 @@ TP_DECLARE_LOOPS(unary_4)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_4);
 enum : int {
+  kModifiedBesselI1,
+  kModifiedBesselI1VjpInput,
   kModifiedBesselK0,
   kModifiedBesselK0VjpInput,
   kModifiedBesselK1,
   kModifiedBesselK1VjpInput,
+  kNanReplaced,
+  kNanReplacedVjpInput,
   kNdtr,
   kNdtrVjpInput,
   kNdtri,
@@ -43,15 +47,18 @@ enum : int {
   kSelu,
   kSeluVjpInput,
   kSgn,
-  kSigmoid,
-  kSigmoidVjpInput,
-  kSign,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -60,14 +67,28 @@ Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage i0(const Storage& input);
+TensorRef i0(const TensorRef& input);
+Storage i1(const Storage& input);
+TensorRef i1(const TensorRef& input);
+Storage isnan(const Storage& input);
+TensorRef isnan(const TensorRef& input);
+Storage isneginf(const Storage& input);
+TensorRef isneginf(const TensorRef& input);
+Storage isposinf(const Storage& input);
+TensorRef isposinf(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage round_to(const Storage& input, std::int64_t decimals);
+TensorRef round_to(const TensorRef& input, std::int64_t decimals);
 Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
 TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage square(const Storage& input);
@@ -80,6 +101,74 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// modified_bessel_i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
+
+TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+      &input})) return fast;
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TP_COLD TensorRef modified_bessel_i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i1(in[0]));
+}
+
+TP_COLD void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_i1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
+}
+TensorRef modified_bessel_i1(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return modified_bessel_i1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselI1Backward>();
+    ModifiedBesselI1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // modified_bessel_k0(Tensor input) -> Tensor out
 //   out = modified_bessel_k0(input)
@@ -208,6 +297,73 @@ GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// nan_replaced(Tensor input, float none, float high, float low) -> Tensor out
+//   out = where(isnan(input), none, where(isposinf(input), high, where(isneginf(input), low, input)))
+//   d input = where(isnan(input), 0, where(isposinf(input), 0, where(isneginf(input), 0, 1)))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kNanReplacedSpec{&NanReplacedBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNanReplacedVjpInputSpec{&NanReplacedBackward::schema_v1, 2};
+
+TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), constant<TensorRef>(Scalar(std::int64_t(0)),
+      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))))), g);
+}
+
+TP_COLD TensorRef nan_replaced_batched(const TensorRef& input, double none, double high, double low) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::nan_replaced(in[0], none, high, low));
+}
+
+TP_COLD void nan_replaced_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), nan_replaced_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage nan_replaced(const Storage& input, double none, double high, double low) {
+  check_dtype(NanReplacedBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kNanReplacedSpec, loops[kNanReplaced], {&input}, {none, high, low});
+}
+TensorRef nan_replaced(const TensorRef& input, double none, double high, double low) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return nan_replaced_batched(input, none, high, low);
+  TensorRef out = wiring::wrap(nan_replaced(input->storage(), none, high, low));
+  if (wiring::records(input)) {
+    auto node = make_node<NanReplacedBackward>();
+    NanReplacedBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { nan_replaced_set_tangent(out, input); });
+  return out;
+}
+GradVec NanReplacedBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NanReplacedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nan_replaced_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -455,6 +611,12 @@ TP_COLD TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t orde
   return in.wrap(ops::polygamma_of(in[0], order));
 }
 
+TP_COLD TensorRef polygamma_of__batched(const TensorRef& input, std::int64_t order) {
+  const batch::InPlace in(PolygammaOfBackward::schema_v1, {&input});
+  ops::polygamma_of_(in[0], order);
+  return input;
+}
+
 TP_COLD void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
@@ -482,6 +644,28 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
   return out;
+}
+TensorRef polygamma_of_(const TensorRef& input, std::int64_t order) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return polygamma_of__batched(input, order);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(PolygammaOfBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = polygamma_of(wiring::before_change(input, input), order);
+  Ref<PolygammaOfBackward> node;
+  if (record) {
+    node = make_node<PolygammaOfBackward>();
+    PolygammaOfBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.order_ = order;
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kPolygammaOfSpec, loops[kPolygammaOf], input->storage(), {&input->storage()}, {order});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -969,6 +1153,35 @@ GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
   return grads;
 }
 
+// round(Tensor input, *, int decimals) -> Tensor out
+//   out = round_to(input, decimals)
+
+namespace {
+constexpr OpSchema kRound1Schema{"round", "round(Tensor input, *, int decimals) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V round_1_compose(const V& input, std::int64_t decimals) { return round_to(input, decimals); }
+}  // namespace
+
+Storage round(const Storage& input, std::int64_t decimals) {
+  return on_tensors([&] { return round(tensors_of(input), decimals); });
+}
+TensorRef round(const TensorRef& input, std::int64_t decimals) { return round_1_compose<TensorRef>(input, decimals); }
+TensorRef round_(const TensorRef& input, std::int64_t decimals) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kRound1Schema, input, round(batch::kept(input), decimals));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kRound1Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = round(wiring::before_change(input, input), decimals);
+  TensorRef result = record ? round(clone(input), decimals) : round(input, decimals);
+  kernels::copy_broadcast("round_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // rsqrt(Tensor input) -> Tensor out
 //   out = rsqrt(input)
 //   d input = -0.5 * out**3
@@ -1400,193 +1613,6 @@ GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sigmoid(Tensor input) -> Tensor out
-//   out = sigmoid(input)
-//   d input = out * (1 - out)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
-
-TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
-  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
-}
-
-TP_COLD TensorRef sigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sigmoid(in[0]));
-}
-
-TP_COLD TensorRef sigmoid__batched(const TensorRef& input) {
-  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
-  ops::sigmoid_(in[0]);
-  return input;
-}
-
-TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), conj_of(sigmoid_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
-TensorRef sigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sigmoid_batched(input);
-  TensorRef out = wiring::wrap(sigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef sigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sigmoid__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sigmoid(wiring::before_change(input, input));
-  Ref<SigmoidBackward> node;
-  if (record) {
-    node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, out_)))
-    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
-  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
-  }
-  return out_;
-}
-GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sign(Tensor input) -> Tensor out
-//   out = sign(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
-
-TP_COLD TensorRef sign_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sign(in[0]));
-}
-
-TP_COLD TensorRef sign__batched(const TensorRef& input) {
-  const batch::InPlace in(SignBackward::schema_v1, {&input});
-  ops::sign_(in[0]);
-  return input;
-}
-
-TP_COLD void sign_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
-TensorRef sign(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sign_batched(input);
-  TensorRef out = wiring::wrap(sign(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
-  return out;
-}
-TensorRef sign_(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sign__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sign(wiring::before_change(input, input));
-  Ref<SignBackward> node;
-  if (record) {
-    node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, out_)))
-    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
-  wiring::check_out(SignBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
-  }
-  return out_;
-}
-GradVec SignBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -13,6 +13,9 @@ TP_DECLARE_LOOPS(unary_5)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_5);
 enum : int {
+  kSigmoid,
+  kSigmoidVjpInput,
+  kSign,
   kSilu,
   kSiluVjpInput,
   kSin,
@@ -66,14 +69,199 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
-Storage sigmoid(const Storage& input);
-TensorRef sigmoid(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// sigmoid(Tensor input) -> Tensor out
+//   out = sigmoid(input)
+//   d input = out * (1 - out)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
+
+TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
+  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
+}
+
+TP_COLD TensorRef sigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sigmoid(in[0]));
+}
+
+TP_COLD TensorRef sigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
+  ops::sigmoid_(in[0]);
+  return input;
+}
+
+TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), conj_of(sigmoid_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
+TensorRef sigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sigmoid_batched(input);
+  TensorRef out = wiring::wrap(sigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SigmoidBackward>();
+    SigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
+  return out;
+}
+TensorRef sigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sigmoid(wiring::before_change(input, input));
+  Ref<SigmoidBackward> node;
+  if (record) {
+    node = make_node<SigmoidBackward>();
+    SigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(0, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
+  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
+  }
+  return out_;
+}
+GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// sign(Tensor input) -> Tensor out
+//   out = sign(input)
+//   d input = 0
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
+
+TP_COLD TensorRef sign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sign(in[0]));
+}
+
+TP_COLD TensorRef sign__batched(const TensorRef& input) {
+  const batch::InPlace in(SignBackward::schema_v1, {&input});
+  ops::sign_(in[0]);
+  return input;
+}
+
+TP_COLD void sign_set_tangent(const TensorRef& out) {
+  TensorRef sum;
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
+TensorRef sign(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sign_batched(input);
+  TensorRef out = wiring::wrap(sign(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SignBackward>();
+    SignBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
+  return out;
+}
+TensorRef sign_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sign__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SignBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sign(wiring::before_change(input, input));
+  Ref<SignBackward> node;
+  if (record) {
+    node = make_node<SignBackward>();
+    SignBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
+  wiring::check_out(SignBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
+  }
+  return out_;
+}
+GradVec SignBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // silu(Tensor input) -> Tensor out
 //   out = input * sigmoid(input)
