@@ -213,7 +213,28 @@ bool run_repeated(Loop loop, const Types& t, const Storage& out, std::span<const
 
 }  // namespace
 
+namespace {
+
+// Numbers alone (1 / 3 in a formula, both Python's): their result is a number too, in full precision, and its dtype waits
+// for the first tensor it meets. Under a mask (where) there is a tensor.
+bool numbers_only(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
+  if (spec.mask_inputs) return false;
+  for (const Storage* s : inputs)
+    if (!s->wrapped_number()) return false;
+  return true;
+}
+
+}  // namespace
+
 Dtype common_dtype(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
+  if (TP_UNLIKELY(inputs[0]->wrapped_number() && numbers_only(spec, inputs))) {
+    Category c = spec.promote == Promote::Common ? Category::Bool : Category::Float;
+    for (const Storage* s : inputs) c = std::max(c, category(s->dtype()));
+    return c == Category::Complex ? Dtype::C128
+        : c == Category::Float    ? Dtype::F64
+        : c == Category::Integer  ? Dtype::I64
+                                  : Dtype::Bool;
+  }
   Promotion p;
   bool any = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -275,6 +296,12 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
   check_count(spec, inputs.size());
   const Types t = types_of(spec, common_dtype(spec, inputs));
   const Loop loop = loop_for(spec, loops, t.common);
+  if (TP_UNLIKELY(first.wrapped_number() && numbers_only(spec, inputs))) {
+    Storage out = empty({}, t.out);
+    run_general(spec, loop, t, out, inputs, params.data());
+    out.set_wrapped_number(t.out != Dtype::Bool);
+    return out;
+  }
   if (inputs.size() == 2 && spec.mask_inputs == 0 && inputs[1]->numel() == 1 && inputs[1]->dim() <= first.dim()) {
     Storage out = allocate_like(first.sizes(), t.out, inputs);
     if (out.numel() == 0 || run_with_value(loop, t, out, first, *inputs[1], params.data())) return out;
