@@ -883,8 +883,8 @@ TensorRef erfinv_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
@@ -985,8 +985,8 @@ TensorRef exp_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
@@ -1087,8 +1087,8 @@ TensorRef exp2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
@@ -1189,8 +1189,8 @@ TensorRef expm1_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {

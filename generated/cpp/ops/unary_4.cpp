@@ -668,8 +668,8 @@ TensorRef reciprocal_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
@@ -771,8 +771,8 @@ TensorRef relu_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1037,8 +1037,8 @@ TensorRef rsqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1369,8 +1369,8 @@ TensorRef sgn_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(1, input);
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
@@ -1470,8 +1470,8 @@ TensorRef sigmoid_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {

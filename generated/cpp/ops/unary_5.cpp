@@ -825,8 +825,8 @@ TensorRef sqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1029,8 +1029,8 @@ TensorRef tan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
@@ -1131,8 +1131,8 @@ TensorRef tanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {

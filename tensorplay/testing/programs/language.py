@@ -306,10 +306,13 @@ class Machine:
         return out if isinstance(out, (tuple, list)) else [out]
 
     def do_inplace(self, step: dict[str, Any]) -> Any:
-        t = self.values[step["self"]]
-        out = getattr(t, step["method"])(
-            *[self.argument(a) for a in step["pos"]], **{k: self.argument(a) for k, a in step.get("kw", {}).items()}
-        )
+        t, name = self.values[step["self"]], step["method"]
+        pos = [self.argument(a) for a in step["pos"]]
+        kw = {k: self.argument(a) for k, a in step.get("kw", {}).items()}
+        if hasattr(t, name):
+            out = getattr(t, name)(*pos, **kw)
+        else:  # of nn.functional
+            out = getattr(self.tp.nn.functional, name[:-1])(t, *pos, **kw, inplace=True)
         assert out is t, f"{step['method']} does not return its tensor"
         return [t]
 
