@@ -298,8 +298,14 @@ class Machine:
     def do_op(self, step: dict[str, Any]) -> Any:
         self.tp.manual_seed(0)
         f = self.function(step["home"], step["op"])
-        out = f(*[self.argument(a) for a in step["pos"]], **{k: self.argument(a) for k, a in step["kw"].items()})
-        return out if isinstance(out, (tuple, list)) else [out]
+        pos = [self.argument(a) for a in step["pos"]]
+        result = f(*pos, **{k: self.argument(a) for k, a in step["kw"].items()})
+        out = result if isinstance(result, (tuple, list)) else [result]
+        # Some ops have no derivative in the other library, which does not say so.
+        given = any(getattr(a, "requires_grad", False) for a in pos)
+        if step.get("follows") and given and self.tp.is_grad_enabled() and not any(getattr(o, "requires_grad", False) for o in out):
+            raise NotImplementedError(f"{step['op']} is not differentiable here")
+        return out
 
     def do_method(self, step: dict[str, Any]) -> Any:
         out = getattr(self.values[step["self"]], step["method"])(*[self.argument(a) for a in step["pos"]])
