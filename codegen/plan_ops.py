@@ -440,10 +440,10 @@ class Forward:
                 node = "node"
             body += self.overwrite(first, memory)
         body.append(f"wiring::finish_inplace({first}, {node});")
-        if x.has_node and not x.composed:
-            body += after
         if records:
             body.append(f"if (dual) wiring::take_tangents({first}, dual);")
+        if x.has_node and not x.composed:
+            body += after  # with the tangents that the result has got
         body.append(f"return {first};")
         return Function(head, tuple(body))
 

@@ -110,7 +110,7 @@ class Bench:
     def compile(self, name: str) -> Path:
         package = self.variant.site / "tensorplay"
         program = self.variant.build_dir / name
-        include = [f"-I{self.variant.src / 'csrc'}", f"-I{self.variant.src / 'generated/cpp'}"]
+        include = [f"-I{self.variant.src / name}" for name in ("csrc", "generated/cpp", "generated/cpp/tests")]
         link = [f"-L{package / 'lib'}", "-ltensorplay", "-pthread", f"-Wl,-rpath,{package / 'lib'}"]
         link.append(f"-Wl,-rpath-link,{package / 'lib'}")
         headers = self.variant.build_dir / "headers"

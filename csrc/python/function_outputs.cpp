@@ -317,8 +317,8 @@ PyObject* finish_function(FunctionObject* f, PyObject* cls, const Ref<PythonNode
   finish.check_undeclared(versions);
   finish.check_dirty();
   finish.attach();
-  finish.save();
   if (TP_UNLIKELY(forward_mode)) finish.push_tangents();
+  finish.save();  // outputs with their tangents
   PyObject* result = finish.result(std::move(output));
   Py_CLEAR(f->to_save);
   Py_CLEAR(f->saved_for_forward);

@@ -223,6 +223,7 @@ CHANGES = {
     "lerp_": (lambda y, w: y.lerp_(w, 0.25), lambda y, w: y + 0.25 * (w - y)),
     "clamp_": (lambda y, w: y.clamp_(max=2.5), lambda y, w: y.clamp(max=2.5)),
     "a part": (lambda y, w: (y[1:].mul_(w[1:]), y)[1], lambda y, w: tp.cat([y[:1], y[1:] * w[1:]])),
+    "a part, by its output": (lambda y, w: (y[1:].exp_(), y)[1], lambda y, w: tp.cat([y[:1], y[1:].exp()])),
     "item": (lambda y, w: (y.__setitem__(0, w[1] * w[0]), y)[1], lambda y, w: tp.stack([w[1] * w[0], y[1]])),
 }
 

@@ -606,8 +606,8 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(2, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(2, input);
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {

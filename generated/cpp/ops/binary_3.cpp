@@ -544,8 +544,8 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   }
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
   wiring::finish_inplace(input, node);
-  if (node && node->next_edges()[1].node) node->save(2, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node && node->next_edges()[1].node) node->save(2, input);
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {

@@ -113,6 +113,7 @@ class Drawer:
                 return False
             if step["do"] == "op":  # how many results there are is known now
                 step["out"] = [n for n in step["out"] if n in self.machine.values]
+                step["follows"] = any(self.machine.values[n].requires_grad for n in step["out"])
             for name in step["out"]:
                 t = self.machine.values.get(name)
                 if t is None or (_float(t) and not np.isfinite(t.detach().numpy()).all()):
