@@ -187,10 +187,13 @@ struct Runner {
         data[0] = converted;
       }
       if (data[0] == to) continue;
-      if (streamed)
-        stream_rows(to, data[0], rows, cols);
-      else
+      if (!streamed) {
         scatter(to, data[0], rows, cols);
+        continue;
+      }
+      stream_rows(to, data[0], rows, cols);
+      for (std::size_t o = 1; o < n; ++o)
+        if (lies_flat(o, rows, cols)) prefetch(cursor.at(o) + count * ops[o].item, count * ops[o].item);
     }
     if (streamed) stream_fence();
     if (on_heap) delete[] memory;

@@ -183,7 +183,8 @@ FITS: dict[str, Fit | LeastSquares] = {
     "erf_tail64": Fit(lambda t: -mp.log(mp.erfc(t), 2), range(18), 0.9, 6, weight=erf_weight, refits=0),
     # Rounded to float32 afterwards; the leading one keeps a second part.
     "erfcx32": LeastSquares(lambda u: erfcx_times(u, 3), 11, mp.mpf(-1), mp.mpf("7.1") / mp.mpf("13.1")),
-    "ndtr32": Fit(normal_tail_log, range(11), -1.76, 2.501, weight=lambda u: mp.mpf(1), bits=24),
+    "ndtr_middle32": Fit(lambda s: ERF_GAIN(s / 2) / mp.sqrt(8), range(5), 0, 0.4625, bits=24),
+    "ndtr32": Fit(normal_tail_log, range(11), -1.83, 2.501, weight=lambda u: mp.mpf(1), bits=24),
     "erfcx64": Fit(erfcx_times, range(24), -1, 1, refits=0),
 }
 
