@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from . import cpp_types as C
 from .cpp_types import TENSOR
-from .formula import Name, Node
+from .formula import Node
 from .model import LINEAR, MULTILINEAR, Arg, Base, Diff
 from .plan_formulas import Formula, Input, words
 from .plan_node import NodePlanner

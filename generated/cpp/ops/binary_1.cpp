@@ -113,24 +113,23 @@ TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
   return strong_mul(conj_of(number<TensorRef>(alpha)), g);
 }
 
-TensorRef add_tangent_other(const Scalar& alpha, const TensorRef& t) { return strong_mul(number<TensorRef>(alpha), t); }
-
-TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::add(in[0], in[1], alpha));
 }
 
-TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::InPlace in(AddBackward::schema_v1, {&input, &other});
   ops::add_(in[0], in[1], alpha);
   return input;
 }
 
-void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), add_tangent_other(alpha, wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(add_vjp_other(conj_of(wiring::tangent(other)), alpha)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -237,37 +236,23 @@ TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const Tens
       add(square(input), square(other), Scalar(1)))), g);
 }
 
-TensorRef atan2_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
-      add(square(input), square(other), Scalar(1)))), t);
-}
-
-TensorRef atan2_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
-      add(square(input), square(other), Scalar(1)))), t);
-}
-
-TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::atan2(in[0], in[1]));
 }
 
-TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(Atan2Backward::schema_v1, {&input, &other});
   ops::atan2_(in[0], in[1]);
   return input;
 }
 
-void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atan2_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), atan2_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), atan2_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), atan2_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -370,25 +355,18 @@ TensorRef bce_logits_vjp_input(const TensorRef& g, const TensorRef& target, cons
 
 TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) { return strong_mul(neg(input), g); }
 
-TensorRef bce_logits_tangent_input(const TensorRef& target, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), sigmoid(neg(input)),
-      Scalar(1)), t);
-}
-
-TensorRef bce_logits_tangent_target(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(input), t); }
-
-TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::bce_logits(in[0], in[1]));
 }
 
-void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_logits_tangent_input(wiring::primal(target), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_logits_vjp_input(wiring::tangent(input), wiring::primal(target),
+        wiring::primal(input)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_logits_tangent_target(wiring::primal(input), wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_logits_vjp_target(wiring::tangent(target), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -467,35 +445,18 @@ TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), g);
 }
 
-TensorRef bce_probs_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
-      number<TensorRef>(Scalar(std::int64_t(-100)))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(eq(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      div(mul(number<TensorRef>(Scalar(-0.5)), sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1))),
-      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))), div(sub(target,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))))), Scalar(1)), t);
-}
-
-TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
-      number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
-}
-
-TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::bce_probs(in[0], in[1]));
 }
 
-void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_probs_tangent_input(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_probs_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_probs_tangent_target(wiring::primal(input), wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_probs_vjp_target(wiring::tangent(target), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -559,20 +520,16 @@ TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const Tensor
   return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_t_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_t(in[0], in[1], order));
 }
 
-void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_t_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_t_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -629,20 +586,16 @@ TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const Tensor
   return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_u_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_u(in[0], in[1], order));
 }
 
-void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_u_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_u_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -699,20 +652,16 @@ TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const Tensor
   return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_v_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_v(in[0], in[1], order));
 }
 
-void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_v_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_v_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -769,20 +718,16 @@ TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const Tensor
   return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_w_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_w(in[0], in[1], order));
 }
 
-void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_w_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_w_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -847,34 +792,23 @@ TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const Te
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_max_tangent_input(const TensorRef& input, const TensorRef& max, const TensorRef& t) {
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef clamp_max_tangent_max(const TensorRef& input, const TensorRef& max, const TensorRef& t) {
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
   const batch::Broadcast in({&input, &max});
   return in.wrap(ops::clamp_max(in[0], in[1]));
 }
 
-TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
   const batch::InPlace in(ClampMaxBackward::schema_v1, {&input, &max});
   ops::clamp_max_(in[0], in[1]);
   return input;
 }
 
-void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
+TP_COLD void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_max_tangent_input(wiring::primal(input), wiring::primal(max),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_max_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(max)));
   if (wiring::tangent(max))
-    sum = plus(std::move(sum), clamp_max_tangent_max(wiring::primal(input), wiring::primal(max), wiring::tangent(max)));
+    sum = plus(std::move(sum), clamp_max_vjp_max(wiring::tangent(max), wiring::primal(input), wiring::primal(max)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -967,34 +901,23 @@ TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const Te
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_min_tangent_input(const TensorRef& input, const TensorRef& min, const TensorRef& t) {
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef clamp_min_tangent_min(const TensorRef& input, const TensorRef& min, const TensorRef& t) {
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
   const batch::Broadcast in({&input, &min});
   return in.wrap(ops::clamp_min(in[0], in[1]));
 }
 
-TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
   const batch::InPlace in(ClampMinBackward::schema_v1, {&input, &min});
   ops::clamp_min_(in[0], in[1]);
   return input;
 }
 
-void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
+TP_COLD void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_min_tangent_input(wiring::primal(input), wiring::primal(min),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_min_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(min)));
   if (wiring::tangent(min))
-    sum = plus(std::move(sum), clamp_min_tangent_min(wiring::primal(input), wiring::primal(min), wiring::tangent(min)));
+    sum = plus(std::move(sum), clamp_min_vjp_min(wiring::tangent(min), wiring::primal(input), wiring::primal(min)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1080,26 +1003,22 @@ TensorRef copysign_vjp_input(const TensorRef& g, const TensorRef& input, const T
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
-TensorRef copysign_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), t);
-}
-
-TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::copysign(in[0], in[1]));
 }
 
-TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(CopysignBackward::schema_v1, {&input, &other});
   ops::copysign_(in[0], in[1]);
   return input;
 }
 
-void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), copysign_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), copysign_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1200,31 +1119,24 @@ TensorRef div_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRe
   return strong_mul(conj_of(div(neg(out), other)), g);
 }
 
-TensorRef div_tangent_input(const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), other), t);
-}
-
-TensorRef div_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(neg(out), other), t);
-}
-
-TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::div(in[0], in[1]));
 }
 
-TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(DivBackward::schema_v1, {&input, &other});
   ops::div_(in[0], in[1]);
   return input;
 }
 
-void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), div_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(div_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), div_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(div_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(out),
+        wiring::primal(other))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1352,18 +1264,18 @@ TensorRef div_(const TensorRef& input, const TensorRef& other, std::optional<std
 namespace {
 constexpr ElementwiseSpec kFloorDivideSpec{&FloorDivideBackward::schema_v1, 2};
 
-TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::floor_divide(in[0], in[1]));
 }
 
-TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(FloorDivideBackward::schema_v1, {&input, &other});
   ops::floor_divide_(in[0], in[1]);
   return input;
 }
 
-void floor_divide_set_tangent(const TensorRef& out) {
+TP_COLD void floor_divide_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1458,29 +1370,17 @@ TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const Tenso
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef fmax_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef fmax_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmax(in[0], in[1]));
 }
 
-void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), fmax_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), fmax_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmax_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmax_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1563,29 +1463,17 @@ TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const Tenso
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef fmin_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef fmin_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmin(in[0], in[1]));
 }
 
-void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), fmin_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), fmin_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmin_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmin_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

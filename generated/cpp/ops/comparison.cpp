@@ -38,12 +38,12 @@ namespace {
 constexpr OpSchema kEqSchema{"eq", "eq(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kEqSpec{&kEqSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef eq_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef eq_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::eq(in[0], in[1]));
 }
 
-TensorRef eq__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef eq__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kEqSchema, {&input, &other});
   ops::eq_(in[0], in[1]);
   return input;
@@ -88,12 +88,12 @@ namespace {
 constexpr OpSchema kGeSchema{"ge", "ge(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGeSpec{&kGeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef ge_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ge_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ge(in[0], in[1]));
 }
 
-TensorRef ge__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ge__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGeSchema, {&input, &other});
   ops::ge_(in[0], in[1]);
   return input;
@@ -138,12 +138,12 @@ namespace {
 constexpr OpSchema kGtSchema{"gt", "gt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGtSpec{&kGtSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef gt_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gt_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::gt(in[0], in[1]));
 }
 
-TensorRef gt__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gt__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGtSchema, {&input, &other});
   ops::gt_(in[0], in[1]);
   return input;
@@ -190,7 +190,7 @@ constexpr OpSchema kIscloseRealSchema{"isclose_real",
     1, Amp::Keep, true};
 constexpr ElementwiseSpec kIscloseRealSpec{&kIscloseRealSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isclose_real_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol,
+TP_COLD TensorRef isclose_real_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol,
     bool equal_nan) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::isclose_real(in[0], in[1], rtol, atol, equal_nan));
@@ -214,7 +214,7 @@ namespace {
 constexpr OpSchema kIsfiniteSchema{"isfinite", "isfinite(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsfiniteSpec{&kIsfiniteSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isfinite_batched(const TensorRef& input) {
+TP_COLD TensorRef isfinite_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isfinite(in[0]));
 }
@@ -235,7 +235,7 @@ namespace {
 constexpr OpSchema kIsinfSchema{"isinf", "isinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsinfSpec{&kIsinfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isinf_batched(const TensorRef& input) {
+TP_COLD TensorRef isinf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isinf(in[0]));
 }
@@ -256,7 +256,7 @@ namespace {
 constexpr OpSchema kIsnanSchema{"isnan", "isnan(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsnanSpec{&kIsnanSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isnan_batched(const TensorRef& input) {
+TP_COLD TensorRef isnan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isnan(in[0]));
 }
@@ -277,7 +277,7 @@ namespace {
 constexpr OpSchema kIsneginfSchema{"isneginf", "isneginf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsneginfSpec{&kIsneginfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isneginf_batched(const TensorRef& input) {
+TP_COLD TensorRef isneginf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isneginf(in[0]));
 }
@@ -311,7 +311,7 @@ namespace {
 constexpr OpSchema kIsposinfSchema{"isposinf", "isposinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsposinfSpec{&kIsposinfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isposinf_batched(const TensorRef& input) {
+TP_COLD TensorRef isposinf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isposinf(in[0]));
 }
@@ -345,12 +345,12 @@ namespace {
 constexpr OpSchema kLeSchema{"le", "le(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLeSpec{&kLeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef le_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef le_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::le(in[0], in[1]));
 }
 
-TensorRef le__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef le__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLeSchema, {&input, &other});
   ops::le_(in[0], in[1]);
   return input;
@@ -395,12 +395,12 @@ namespace {
 constexpr OpSchema kLtSchema{"lt", "lt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLtSpec{&kLtSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef lt_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lt_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::lt(in[0], in[1]));
 }
 
-TensorRef lt__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lt__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLtSchema, {&input, &other});
   ops::lt_(in[0], in[1]);
   return input;
@@ -445,12 +445,12 @@ namespace {
 constexpr OpSchema kNeSchema{"ne", "ne(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kNeSpec{&kNeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef ne_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ne_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ne(in[0], in[1]));
 }
 
-TensorRef ne__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ne__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kNeSchema, {&input, &other});
   ops::ne_(in[0], in[1]);
   return input;
@@ -495,7 +495,7 @@ namespace {
 constexpr OpSchema kSignbitSchema{"signbit", "signbit(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kSignbitSpec{&kSignbitSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef signbit_batched(const TensorRef& input) {
+TP_COLD TensorRef signbit_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::signbit(in[0]));
 }

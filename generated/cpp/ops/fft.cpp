@@ -67,22 +67,22 @@ V fft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::opt
   return fit_size(ifft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::fft(in[0], n, dim_, norm));
 }
 
-void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage fft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fft(FftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -160,14 +160,14 @@ V fftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims>
   return fit_size(ifftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::fftn(in[0], s, dim_, norm));
 }
 
-void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -175,7 +175,7 @@ void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::o
 
 Storage fftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fftn(FftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -244,13 +244,13 @@ namespace {
 template <class V>
 V fit_size_vjp_input(const V& g, const Shape& input_shape) { return fit_size(g, input_shape); }
 
-TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
   const batch::Leading in(FitSizeBackward::schema_v1, {input});
   const auto size_ = in.sizes(size);
   return in.wrap(ops::fit_size(in[0], size_));
 }
 
-void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(fit_size(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -411,22 +411,22 @@ V ifft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
   return fit_size(fft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::ifft(in[0], n, dim_, norm));
 }
 
-void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage ifft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifft(IfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -504,14 +504,14 @@ V ifftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
   return fit_size(fftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::ifftn(in[0], s, dim_, norm));
 }
 
-void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -519,7 +519,7 @@ void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::
 
 Storage ifftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifftn(IfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -673,22 +673,22 @@ V irfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return fit_size(half_weight(rfft(g, std::nullopt, dim, flip_norm(norm)), dim, size(g, dim), 2.0), input_shape);
 }
 
-TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::irfft(in[0], n, dim_, norm));
 }
 
-void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage irfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfft(IrfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -768,14 +768,14 @@ V irfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dim
       std::int64_t(-1))), 2.0), input_shape);
 }
 
-TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::irfftn(in[0], s, dim_, norm));
 }
 
-void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -783,7 +783,7 @@ void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std:
 
 Storage irfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfftn(IrfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -926,22 +926,22 @@ V rfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
       fft_sizes(input_shape, Dims{dim}, dims_of(n)), Dims{dim}, flip_norm(norm)), input_shape);
 }
 
-TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::rfft(in[0], n, dim_, norm));
 }
 
-void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfft(RfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -1023,14 +1023,14 @@ V rfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
       flip_norm(norm)), input_shape);
 }
 
-TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::rfftn(in[0], s, dim_, norm));
 }
 
-void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -1038,7 +1038,7 @@ void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::
 
 Storage rfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfftn(RfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,

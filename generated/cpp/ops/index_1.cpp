@@ -89,14 +89,14 @@ V as_strided_backward_vjp_grad(const V& g, const Dims& size, const Dims& stride,
   return as_strided(clone(contiguous(g)), size, stride, storage_offset);
 }
 
-TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
+TP_COLD TensorRef as_strided_backward_batched(const TensorRef& grad, const Dims& input_size, const Dims& size,
     const Dims& stride, std::optional<std::int64_t> storage_offset) {
   return batch::loop({AsStridedBackwardBackward::schema_v1, {grad}},
       [&](const batch::Samples& samples) { return ops::as_strided_backward(samples[0], input_size, size, stride,
       storage_offset); });
 }
 
-void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+TP_COLD void as_strided_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(slope, as_tangent(as_strided_backward(wiring::tangent(grad), input_size, size, stride,
       storage_offset), slope));
@@ -166,7 +166,7 @@ V as_strided_scatter_vjp_src(const V& g, const Dims& size, const Dims& stride,
   return as_strided(clone(contiguous(g)), size, stride, storage_offset);
 }
 
-TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
+TP_COLD TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& src, const Dims& size,
     const Dims& stride, std::optional<std::int64_t> storage_offset) {
   const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::as_strided_scatter(input, src,
       size, stride, storage_offset); };
@@ -177,7 +177,7 @@ TensorRef as_strided_scatter_batched(const TensorRef& input, const TensorRef& sr
       storage_offset);
 }
 
-void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+TP_COLD void as_strided_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     const Dims& size, const Dims& stride, std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided_scatter(wiring::tangent_or_zeros(input),
       wiring::tangent_or_zeros(src), size, stride, storage_offset), out));
@@ -241,7 +241,7 @@ namespace {
 constexpr OpSchema kBincountSchema{"bincount",
     "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
+TP_COLD TensorRef bincount_batched(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
   return batch::loop({kBincountSchema, {input, weights}},
       [&](const batch::Samples& samples) { return ops::bincount(samples[0], samples[1], minlength); });
 }
@@ -294,8 +294,8 @@ V diagonal_backward_vjp_grad(const V& g, std::int64_t offset, std::int64_t dim1,
   return diagonal(g, offset, dim1, dim2);
 }
 
-TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
-    std::int64_t dim2) {
+TP_COLD TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   const auto dim1_ = in.dim(dim1, size.size());
@@ -303,7 +303,7 @@ TensorRef diagonal_backward_batched(const TensorRef& grad, const Dims& size, std
   return in.wrap(ops::diagonal_backward(in[0], size_, offset, dim1_, dim2_));
 }
 
-void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+TP_COLD void diagonal_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(slope, as_tangent(diagonal_backward(wiring::tangent(grad), size, offset, dim1, dim2), slope));
 }
@@ -367,7 +367,7 @@ V diagonal_scatter_vjp_src(const V& g, std::int64_t offset, std::int64_t dim1, s
   return diagonal(g, offset, dim1, dim2);
 }
 
-TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
+TP_COLD TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t offset,
     std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalScatterBackward::schema_v1, {input, src});
   const auto dim1_ = in.dim(dim1);
@@ -375,7 +375,7 @@ TensorRef diagonal_scatter_batched(const TensorRef& input, const TensorRef& src,
   return in.wrap(ops::diagonal_scatter(in[0], in[1], offset, dim1_, dim2_));
 }
 
-void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+TP_COLD void diagonal_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
     std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       offset, dim1, dim2), out));
@@ -475,7 +475,7 @@ V embedding_backward_vjp_grad(const V& g, const V& input, std::optional<std::int
   return embedding_masked(input, g, padding_idx);
 }
 
-TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
+TP_COLD TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
   const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::embedding_backward(grad, input,
       num_weights, padding_idx); };
@@ -486,7 +486,7 @@ TensorRef embedding_backward_batched(const TensorRef& grad, const TensorRef& inp
       padding_idx);
 }
 
-void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
+TP_COLD void embedding_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& input,
     std::int64_t num_weights, std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(slope, as_tangent(embedding_backward(wiring::tangent(grad), wiring::primal(input), num_weights,
       padding_idx), slope));
@@ -546,7 +546,7 @@ V embedding_rows_vjp_weight(const V& g, const V& input, const Shape& weight_shap
   return embedding_backward(g, input, size(weight_shape, std::int64_t(0)), padding_idx);
 }
 
-TensorRef embedding_rows_batched(const TensorRef& input, const TensorRef& weight,
+TP_COLD TensorRef embedding_rows_batched(const TensorRef& input, const TensorRef& weight,
     std::optional<std::int64_t> padding_idx) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::embedding_rows(input, weight,
       padding_idx); };
@@ -555,7 +555,7 @@ TensorRef embedding_rows_batched(const TensorRef& input, const TensorRef& weight
   return batch::rules::embedding(EmbeddingRowsBackward::schema_v1, call, loop, input, weight, padding_idx);
 }
 
-void embedding_rows_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void embedding_rows_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     std::optional<std::int64_t> padding_idx) {
   wiring::set_tangent(out, as_tangent(embedding_rows(wiring::primal(input), wiring::tangent(weight), padding_idx),
       out));
@@ -612,7 +612,7 @@ V gather_vjp_input(const V& g, const V& index, const Shape& input_shape, std::in
   return scatter_add(zeros<V>(input_shape, dtype(g)), dim, index, g);
 }
 
-TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   if (input->dim() == 0 || index->dim() == 0)
     return batch::loop({GatherBackward::schema_v1, {input, index}},
         [&](const batch::Samples& samples) { return ops::gather(samples[0], dim, samples[1]); });
@@ -621,7 +621,8 @@ TensorRef gather_batched(const TensorRef& input, std::int64_t dim, const TensorR
   return in.wrap(ops::gather(in[0], dim_, in[1]));
 }
 
-void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void gather_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(gather(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
 }  // namespace
@@ -675,7 +676,7 @@ V index_vjp_input(const V& g, std::span<const V> indices, const Shape& input_sha
   return index_put(zeros<V>(input_shape, dtype(g)), indices, g, true);
 }
 
-TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
+TP_COLD TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indices) {
   const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices) { return ops::index(input,
       indices); };
   const auto loop = [&] { return batch::loop({IndexBackward::schema_v1, {input, indices}},
@@ -683,7 +684,7 @@ TensorRef index_batched(const TensorRef& input, std::span<const TensorRef> indic
   return batch::rules::index(IndexBackward::schema_v1, call, loop, input, indices);
 }
 
-void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
+TP_COLD void index_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices) {
   wiring::set_tangent(out, as_tangent(index(wiring::tangent(input), indices), out));
 }
 }  // namespace
@@ -743,8 +744,8 @@ V index_add_vjp_source(const V& g, const V& index, const Scalar& alpha, std::int
   return mul(number<V>(alpha), index_select(g, dim, index));
 }
 
-TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
-    const Scalar& alpha) {
+TP_COLD TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& source, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& source) { return ops::index_add(input, dim, index, source, alpha); };
   const auto loop = [&] { return batch::loop({IndexAddBackward::schema_v1, {input, index, source}},
@@ -752,8 +753,8 @@ TensorRef index_add_batched(const TensorRef& input, std::int64_t dim, const Tens
   return batch::rules::index_add(IndexAddBackward::schema_v1, call, loop, input, dim, index, source, alpha);
 }
 
-void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& source, const Scalar& alpha) {
+TP_COLD void index_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& source, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -852,7 +853,7 @@ V index_copy_vjp_input(const V& g, const V& index, std::int64_t dim) {
 template <class V>
 V index_copy_vjp_source(const V& g, const V& index, std::int64_t dim) { return index_select(g, dim, index); }
 
-TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+TP_COLD TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& source) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& source) { return ops::index_copy(input, dim, index, source); };
@@ -861,8 +862,8 @@ TensorRef index_copy_batched(const TensorRef& input, std::int64_t dim, const Ten
   return batch::rules::index_copy(IndexCopyBackward::schema_v1, call, loop, input, dim, index, source);
 }
 
-void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& source) {
+TP_COLD void index_copy_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& source) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(source)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -959,7 +960,8 @@ V index_fill_vjp_value(const V& g, const V& index, std::int64_t dim) {
   return sum(index_select(g, dim, index), Dims{}, false, std::nullopt);
 }
 
-TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
+TP_COLD TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& value) {
   const auto call = [&](const TensorRef& input, const TensorRef& index,
       const TensorRef& value) { return ops::index_fill(input, dim, index, value); };
   const auto loop = [&] { return batch::loop({IndexFillBackward::schema_v1, {input, index, value}},
@@ -967,8 +969,8 @@ TensorRef index_fill_batched(const TensorRef& input, std::int64_t dim, const Ten
   return batch::rules::index_fill(IndexFillBackward::schema_v1, call, loop, input, dim, index, value);
 }
 
-void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& value) {
+TP_COLD void index_fill_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1065,8 +1067,8 @@ V index_put_vjp_values(const V& g, std::span<const V> indices, const Shape& valu
   return sum_to(index(g, indices), values_shape);
 }
 
-TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
-    bool accumulate) {
+TP_COLD TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> indices,
+    const TensorRef& values, bool accumulate) {
   const auto call = [&](const TensorRef& input, std::span<const TensorRef> indices,
       const TensorRef& values) { return ops::index_put(input, indices, values, accumulate); };
   const auto loop = [&] { return batch::loop({IndexPutBackward::schema_v1, {input, indices, values}},
@@ -1075,7 +1077,7 @@ TensorRef index_put_batched(const TensorRef& input, std::span<const TensorRef> i
   return batch::rules::index_put(IndexPutBackward::schema_v1, call, loop, input, indices, values, accumulate);
 }
 
-void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
+TP_COLD void index_put_set_tangent(const TensorRef& out, const TensorRef& input, std::span<const TensorRef> indices,
     const TensorRef& values, bool accumulate) {
   std::vector<TensorRef> tangents;
   tangents.push_back(wiring::tangent(input));
@@ -1240,7 +1242,7 @@ V index_select_vjp_input(const V& g, const V& index, const Shape& input_shape, s
   return index_add(zeros<V>(input_shape, dtype(g)), dim, index, g, Scalar(1));
 }
 
-TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   const auto call = [&](const TensorRef& input, const TensorRef& index) { return ops::index_select(input, dim, index);
       };
   const auto loop = [&] { return batch::loop({IndexSelectBackward::schema_v1, {input, index}},
@@ -1248,7 +1250,8 @@ TensorRef index_select_batched(const TensorRef& input, std::int64_t dim, const T
   return batch::rules::index_select(IndexSelectBackward::schema_v1, call, loop, input, dim, index);
 }
 
-void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void index_select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   wiring::set_tangent(out, as_tangent(index_select(wiring::tangent(input), dim, wiring::primal(index)), out));
 }
 }  // namespace
@@ -1443,12 +1446,12 @@ V masked_select_vjp_input(const V& g, const V& mask, const Shape& input_shape) {
   return masked_select_backward(g, mask, input_shape);
 }
 
-TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
+TP_COLD TensorRef masked_select_batched(const TensorRef& input, const TensorRef& mask) {
   return batch::loop({MaskedSelectBackward::schema_v1, {input, mask}},
       [&](const batch::Samples& samples) { return ops::masked_select(samples[0], samples[1]); });
 }
 
-void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
+TP_COLD void masked_select_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask) {
   wiring::set_tangent(out, as_tangent(masked_select(wiring::tangent(input), wiring::primal(mask)), out));
 }
 }  // namespace
@@ -1501,12 +1504,12 @@ V masked_select_backward_vjp_grad(const V& g, const V& mask) {
   return masked_select(expand(g, broadcast_shape(shape(g), shape(mask))), mask);
 }
 
-TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
+TP_COLD TensorRef masked_select_backward_batched(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
   return batch::loop({MaskedSelectBackwardBackward::schema_v1, {grad, mask}},
       [&](const batch::Samples& samples) { return ops::masked_select_backward(samples[0], samples[1], size); });
 }
 
-void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
+TP_COLD void masked_select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const TensorRef& mask,
     const Dims& size) {
   wiring::set_tangent(slope, as_tangent(masked_select_backward(wiring::tangent(grad), wiring::primal(mask), size),
       slope));

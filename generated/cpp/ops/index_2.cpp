@@ -74,7 +74,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 namespace {
 constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef nonzero_batched(const TensorRef& input) {
+TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
   return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
       });
 }
@@ -94,7 +94,7 @@ namespace {
 constexpr OpSchema kOneHotSchema{"one_hot", "one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out", 1,
     Amp::Keep, true};
 
-TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
+TP_COLD TensorRef one_hot_batched(const TensorRef& input, std::int64_t num_classes) {
   const auto call = [&](const TensorRef& input) { return ops::one_hot(input, num_classes); };
   const auto loop = [&] { return batch::loop({kOneHotSchema, {input}},
       [&](const batch::Samples& samples) { return ops::one_hot(samples[0], num_classes); }); };
@@ -153,7 +153,7 @@ namespace {
 constexpr OpSchema kRepeatPlacesSchema{"repeat_places",
     "repeat_places(Tensor repeats, int? output_size) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef repeat_places_batched(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
+TP_COLD TensorRef repeat_places_batched(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
   return batch::loop({kRepeatPlacesSchema, {repeats}},
       [&](const batch::Samples& samples) { return ops::repeat_places(samples[0], output_size); });
 }
@@ -181,7 +181,8 @@ V scatter_vjp_input(const V& g, const V& index, std::int64_t dim) {
   return scatter(g, dim, index, Scalar(std::int64_t(0)));
 }
 
-TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
+TP_COLD TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const Scalar& value) {
   if (input->dim() == 0 || index->dim() == 0)
     return batch::loop({ScatterBackward::schema_v1, {input, index}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], value); });
@@ -190,7 +191,8 @@ TensorRef scatter_batched(const TensorRef& input, std::int64_t dim, const Tensor
   return in.wrap(ops::scatter(in[0], dim_, in[1], value));
 }
 
-void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index) {
+TP_COLD void scatter_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -278,7 +280,8 @@ V scatter_1_vjp_src(const V& g, const V& index, const Shape& src_shape, std::int
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterBackward1::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter(samples[0], dim, samples[1], samples[2]); });
@@ -287,8 +290,8 @@ TensorRef scatter_1_batched(const TensorRef& input, std::int64_t dim, const Tens
   return in.wrap(ops::scatter(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_1_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -383,7 +386,8 @@ V scatter_add_vjp_src(const V& g, const V& index, const Shape& src_shape, std::i
   return constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), src_shape), Scalar(0));
 }
 
-TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
+TP_COLD TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+    const TensorRef& src) {
   if (input->dim() == 0 || index->dim() == 0 || src->dim() == 0)
     return batch::loop({ScatterAddBackward::schema_v1, {input, index, src}},
         [&](const batch::Samples& samples) { return ops::scatter_add(samples[0], dim, samples[1], samples[2]); });
@@ -392,8 +396,8 @@ TensorRef scatter_add_batched(const TensorRef& input, std::int64_t dim, const Te
   return in.wrap(ops::scatter_add(in[0], dim_, in[1], in[2]));
 }
 
-void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const TensorRef& index,
-    const TensorRef& src) {
+TP_COLD void scatter_add_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    const TensorRef& index, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -661,7 +665,7 @@ namespace {
 constexpr OpSchema kScatterReduceValueSchema{"scatter_reduce_value",
     "scatter_reduce_value(Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
+TP_COLD TensorRef scatter_reduce_value_batched(const TensorRef& input, std::int64_t dim, const TensorRef& index,
     const TensorRef& src, std::string_view reduce, bool include_self) {
   const batch::Leading in(kScatterReduceValueSchema, {input, index, src});
   const auto dim_ = in.dim(dim);
@@ -751,7 +755,7 @@ namespace {
 constexpr OpSchema kSearchsortedInSchema{"searchsorted_in",
     "searchsorted_in(Tensor sorted_sequence, Tensor input, bool right) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
+TP_COLD TensorRef searchsorted_in_batched(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
   const auto call = [&](const TensorRef& sorted_sequence,
       const TensorRef& input) { return ops::searchsorted_in(sorted_sequence, input, right); };
   const auto loop = [&] { return batch::loop({kSearchsortedInSchema, {sorted_sequence, input}},
@@ -780,15 +784,16 @@ namespace {
 template <class V>
 V select_backward_vjp_grad(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   const auto dim_ = in.dim(dim, size.size());
   return in.wrap(ops::select_backward(in[0], size_, dim_, index));
 }
 
-void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(slope, as_tangent(select_backward(wiring::tangent(grad), size, dim, index), slope));
 }
 }  // namespace
@@ -845,14 +850,15 @@ V select_scatter_vjp_input(const V& g, const Shape& src_shape, std::int64_t dim,
 template <class V>
 V select_scatter_vjp_src(const V& g, std::int64_t dim, std::int64_t index) { return select(g, dim, index); }
 
-TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+    std::int64_t index) {
   const batch::Leading in(SelectScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::select_scatter(in[0], in[1], dim_, index));
 }
 
-void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::int64_t index) {
+TP_COLD void select_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, index), out));
 }
@@ -940,7 +946,7 @@ V slice_backward_vjp_grad(const V& g, std::int64_t dim, std::optional<std::int64
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
+TP_COLD TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
@@ -948,8 +954,8 @@ TensorRef slice_backward_batched(const TensorRef& grad, const Dims& size, std::i
   return in.wrap(ops::slice_backward(in[0], size_, dim_, start, end, step));
 }
 
-void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(slice_backward(wiring::tangent(grad), size, dim, start, end, step), slope));
 }
 }  // namespace
@@ -1014,15 +1020,15 @@ V slice_scatter_vjp_src(const V& g, std::int64_t dim, std::optional<std::int64_t
   return slice(g, dim, start, end, step);
 }
 
-TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
+TP_COLD TensorRef slice_scatter_batched(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceScatterBackward::schema_v1, {input, src});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::slice_scatter(in[0], in[1], dim_, start, end, step));
 }
 
-void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src, std::int64_t dim,
-    std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
+TP_COLD void slice_scatter_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src,
+    std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice_scatter(wiring::tangent_or_zeros(input), wiring::tangent_or_zeros(src),
       dim, start, end, step), out));
 }
@@ -1128,7 +1134,7 @@ V unfold_backward_vjp_grad(const V& g, std::int64_t dimension, std::int64_t size
   return unfold(g, dimension, size, step);
 }
 
-TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
+TP_COLD TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size, std::int64_t dimension,
     std::int64_t size, std::int64_t step) {
   const batch::Leading in(UnfoldBackwardBackward::schema_v1, {grad});
   const auto input_size_ = in.sizes(input_size);
@@ -1136,7 +1142,7 @@ TensorRef unfold_backward_batched(const TensorRef& grad, const Dims& input_size,
   return in.wrap(ops::unfold_backward(in[0], input_size_, dimension_, size, step));
 }
 
-void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
+TP_COLD void unfold_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& input_size,
     std::int64_t dimension, std::int64_t size, std::int64_t step) {
   wiring::set_tangent(slope, as_tangent(unfold_backward(wiring::tangent(grad), input_size, dimension, size, step),
       slope));

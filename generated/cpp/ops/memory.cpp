@@ -6,7 +6,7 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/copy.h"
-#include "kernels/frexp.h"
+#include "kernels/float_parts.h"
 
 namespace tp {
 
@@ -44,6 +44,8 @@ Storage nan_replaced(const Storage& input, double none, double high, double low)
 TensorRef nan_replaced(const TensorRef& input, double none, double high, double low);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage nextafter_wide(const Storage& input, const Storage& other);
+TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
@@ -62,12 +64,12 @@ namespace {
 template <class V>
 V cast_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
-TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
+TP_COLD TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
   const batch::Leading in(CastBackward::schema_v1, {input});
   return in.wrap(ops::cast(in[0], dtype));
 }
 
-void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
+TP_COLD void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
   wiring::set_tangent(out, as_tangent(cast(wiring::tangent(input), dtype), out));
 }
 }  // namespace
@@ -114,12 +116,12 @@ namespace {
 template <class V>
 V clone_vjp_input(const V& g) { return g; }
 
-TensorRef clone_batched(const TensorRef& input) {
+TP_COLD TensorRef clone_batched(const TensorRef& input) {
   const batch::Leading in(CloneBackward::schema_v1, {input});
   return in.wrap(ops::clone(in[0]));
 }
 
-void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(clone(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -166,12 +168,12 @@ namespace {
 template <class V>
 V compact_vjp_input(const V& g) { return g; }
 
-TensorRef compact_batched(const TensorRef& input) {
+TP_COLD TensorRef compact_batched(const TensorRef& input) {
   const batch::Leading in(CompactBackward::schema_v1, {input});
   return in.wrap(ops::compact(in[0]));
 }
 
-void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(compact(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -232,20 +234,20 @@ namespace {
 template <class V>
 V copy_vjp_src(const V& g, const Shape& src_shape) { return sum_to(g, src_shape); }
 
-TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
   const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::copy(input, src); };
   const auto loop = [&] { return batch::loop({CopyBackward::schema_v1, {input, src}},
       [&](const batch::Samples& samples) { return ops::copy(samples[0], samples[1]); }); };
   return batch::rules::copy(CopyBackward::schema_v1, call, loop, input, src);
 }
 
-TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
   const batch::InPlace in(CopyBackward::schema_v1, {&input, &src}, 3);
   ops::copy_(in[0], in[1]);
   return input;
 }
 
-void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
+TP_COLD void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -320,7 +322,7 @@ namespace {
 constexpr OpSchema kEmptyLikeSchema{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::empty_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kEmptyLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::empty_like(samples[0], dtype); }); };
@@ -352,14 +354,14 @@ namespace {
 template <class V>
 V fill_vjp_value(const V& g) { return sum(g, Dims{}, false, std::nullopt); }
 
-TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
+TP_COLD TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
   const auto call = [&](const TensorRef& input, const TensorRef& value) { return ops::fill(input, value); };
   const auto loop = [&] { return batch::loop({FillBackward::schema_v1, {input, value}},
       [&](const batch::Samples& samples) { return ops::fill(samples[0], samples[1]); }); };
   return batch::rules::copy(FillBackward::schema_v1, call, loop, input, value);
 }
 
-void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
+TP_COLD void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -494,12 +496,12 @@ namespace {
 template <class V>
 V frexp_vjp_input(const V& g_mantissa, const V& exponent) { return ldexp(g_mantissa, neg(exponent)); }
 
-std::array<TensorRef, 2> frexp_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 2> frexp_batched(const TensorRef& input) {
   return batch::loop({FrexpBackward::schema_v1, {input}},
       [&](const batch::Samples& samples) { return ops::frexp(samples[0]); });
 }
 
-void frexp_set_tangent(const TensorRef& mantissa, const TensorRef& exponent, const TensorRef& input) {
+TP_COLD void frexp_set_tangent(const TensorRef& mantissa, const TensorRef& exponent, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   const std::vector<TensorRef> outs = {mantissa};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -560,7 +562,7 @@ namespace {
 constexpr OpSchema kFullLikeSchema{"full_like",
     "full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
+TP_COLD TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::full_like(input, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kFullLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::full_like(samples[0], fill_value, dtype); }); };
@@ -702,7 +704,7 @@ namespace {
 constexpr OpSchema kNewFullSchema{"new_full",
     "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
+TP_COLD TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
     std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_full(input, size, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kNewFullSchema, {input}},
@@ -732,7 +734,7 @@ namespace {
 constexpr OpSchema kNewOnesSchema{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out",
     1, Amp::Keep, true};
 
-TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_ones(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewOnesSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_ones(samples[0], size, dtype); }); };
@@ -761,7 +763,7 @@ namespace {
 constexpr OpSchema kNewZerosSchema{"new_zeros",
     "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_zeros(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewZerosSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_zeros(samples[0], size, dtype); }); };
@@ -783,6 +785,63 @@ TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtyp
   return new_zeros_compose<TensorRef>(input, size, dtype);
 }
 
+// nextafter(Tensor input, Tensor other) -> Tensor out
+//   out = nextafter_half(input, other) if dtype(input) == dtype(other) and (dtype(input) == "f16" or dtype(input) == "bf16") else nextafter_wide(input, other)
+
+namespace {
+constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V nextafter_compose(const V& input, const V& other) {
+  return ((dtype(input) == dtype(other)) && ((dtype(input) == Dtype::F16) || (dtype(input) == Dtype::BF16))
+      ? nextafter_half(input, other) : nextafter_wide(input, other));
+}
+}  // namespace
+
+Storage nextafter(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return nextafter(tensors_of(input), tensors_of(other)); });
+}
+TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+  return nextafter_compose<TensorRef>(input, other);
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return batch::assign(kNextafterSchema, input, nextafter(batch::kept(input, other), other));
+  wiring::check_inplace(kNextafterSchema, input, false);
+  TensorRef result = nextafter(input, other);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("nextafter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+
+namespace {
+constexpr OpSchema kNextafterHalfSchema{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out",
+    1, Amp::Keep, true};
+
+TP_COLD TensorRef nextafter_half_batched(const TensorRef& input, const TensorRef& other) {
+  return batch::loop({kNextafterHalfSchema, {input, other}},
+      [&](const batch::Samples& samples) { return ops::nextafter_half(samples[0], samples[1]); });
+}
+}  // namespace
+
+Storage nextafter_half(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterHalfSchema, input, kHalfDtypes);
+  return kernels::nextafter_half(kNextafterHalfSchema, input, other);
+}
+TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+    return nextafter_half_batched(input, other);
+  TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
+  return out;
+}
+
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 //   out = ones(shape(input), dtype=dtype_or(dtype, input))
 
@@ -790,7 +849,7 @@ namespace {
 constexpr OpSchema kOnesLikeSchema{"ones_like", "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::ones_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kOnesLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::ones_like(samples[0], dtype); }); };
@@ -844,7 +903,7 @@ namespace {
 constexpr OpSchema kZerosLikeSchema{"zeros_like", "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::zeros_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kZerosLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::zeros_like(samples[0], dtype); }); };

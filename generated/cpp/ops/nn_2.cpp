@@ -202,7 +202,7 @@ V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target,
       label_smoothing);
 }
 
-std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+TP_COLD std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const auto call = [&](const TensorRef& input, const TensorRef& target,
       const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
@@ -214,9 +214,9 @@ std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, con
       ignore_index, reduction, label_smoothing);
 }
 
-void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
-    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
+TP_COLD void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& total_weight, const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
   const std::vector<TensorRef> outs = {out};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -312,17 +312,17 @@ V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& inp
       class_dim(shape(input))));
 }
 
-TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
+TP_COLD TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input,
+    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
       total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
       samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
 }
 
-void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+TP_COLD void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp,
+    const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
       wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1247,14 +1247,14 @@ namespace {
 template <class V>
 V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
-TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax(in[0], dim_, dtype));
 }
 
-void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1325,14 +1325,14 @@ V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, st
   return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
 }
 
-TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
 }
 
-void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {

@@ -185,13 +185,14 @@ TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather1d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
   return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool1d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -247,8 +248,8 @@ GraphGradVec MaxPool1dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 }
 
 // max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
-//   both = max_pool2d_with_indices(input, kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
-//   out = both[0]
+//   both = max_pool2d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
 //   indices = both[1]
 
 namespace {
@@ -258,10 +259,12 @@ constexpr OpSchema kMaxPool2dSchema{"max_pool2d",
 template <class V>
 std::array<V, 2> max_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
-  const auto both = max_pool2d_with_indices(input, kernel_size, ((!stride.has_value())
-      || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size) : Dims(stride.value_or(Dims{}))),
-      padding, dilation, ceil_mode);
-  const auto out = std::get<0>(both);
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool2dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool2d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
   const auto indices = std::get<1>(both);
   return {out, indices};
 }
@@ -292,13 +295,14 @@ TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather2d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
   return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool2d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -354,8 +358,8 @@ GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 }
 
 // max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
-//   both = max_pool3d_with_indices(input, kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
-//   out = both[0]
+//   both = max_pool3d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
 //   indices = both[1]
 
 namespace {
@@ -365,10 +369,12 @@ constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
 template <class V>
 std::array<V, 2> max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
-  const auto both = max_pool3d_with_indices(input, kernel_size, ((!stride.has_value())
-      || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size) : Dims(stride.value_or(Dims{}))),
-      padding, dilation, ceil_mode);
-  const auto out = std::get<0>(both);
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool3dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool3d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
   const auto indices = std::get<1>(both);
   return {out, indices};
 }
@@ -399,13 +405,14 @@ TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, co
   return plane_gather3d(t, indices);
 }
 
-std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+TP_COLD std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
   const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
   return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
+TP_COLD void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), max_pool3d_with_indices_tangent_input_out(wiring::primal(indices),
@@ -773,8 +780,9 @@ std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, cons
       is_causal, scale, false);
 }
 
-std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+TP_COLD std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key,
+    const TensorRef& value, const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale,
+    Generator* generator) {
   const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
       const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
       scale, generator); };
@@ -785,9 +793,9 @@ std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const 
       dropout_p, is_causal, scale, generator);
 }
 
-void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
-    const TensorRef& query, const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, double dropout_p,
-    bool is_causal, std::optional<double> scale) {
+TP_COLD void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& random_state, const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
   const std::vector<TensorRef> tangents = {wiring::tangent(query), wiring::tangent(key), wiring::tangent(value),
       wiring::tangent(attn_mask)};
   const std::vector<TensorRef> outs = {out};
@@ -988,7 +996,7 @@ std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, con
   return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
 }
 
-std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
+TP_COLD std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
     double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
@@ -1001,7 +1009,7 @@ std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const
       running_var, training, momentum, eps);
 }
 
-void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
     const TensorRef& running_var, bool training) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias),
@@ -1182,7 +1190,7 @@ std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, con
   return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
 }
 
-std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
+TP_COLD std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
     const TensorRef& weight, const TensorRef& bias, double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
@@ -1192,7 +1200,7 @@ std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::
   return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
 }
 
-void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   const std::vector<TensorRef> outs = {out};
@@ -1372,7 +1380,7 @@ std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, con
       want_bias);
 }
 
-std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+TP_COLD std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
@@ -1383,7 +1391,7 @@ std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const
       bias, eps);
 }
 
-void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+TP_COLD void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
     const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   const std::vector<TensorRef> outs = {out};
@@ -1557,7 +1565,7 @@ std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const
   return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
 }
 
-std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+TP_COLD std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, std::optional<double> eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
       normalized_shape, weight, eps); };
@@ -1567,7 +1575,7 @@ std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const D
   return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
 }
 
-void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
+TP_COLD void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
   const std::vector<TensorRef> outs = {out};
@@ -1734,14 +1742,14 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
-TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+TP_COLD TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
       [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
       samples[3], ignore_index, reduction); });
 }
 
-void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
+TP_COLD void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
       wiring::tangent(total_weight)};
@@ -1819,7 +1827,7 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
-std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+TP_COLD std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   const auto call = [&](const TensorRef& input, const TensorRef& target,
       const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
@@ -1830,7 +1838,7 @@ std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const 
       reduction);
 }
 
-void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
+TP_COLD void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
   if (wiring::tangent(input))

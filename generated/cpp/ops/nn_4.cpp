@@ -453,14 +453,14 @@ namespace {
 template <class V>
 V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
 
-TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(SoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax(in[0], dim_, dtype));
 }
 
-void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -530,14 +530,14 @@ V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::i
       output), Dims{dim}, true, std::nullopt)), Scalar(1));
 }
 
-TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
 }
 
-void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -713,14 +713,14 @@ V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -783,13 +783,13 @@ V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_bicubic_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleBicubicToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_bicubic_to(in[0], size, scale, align_corners));
 }
 
-void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -875,14 +875,14 @@ V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const s
       size(grad_shape, std::int64_t(4))})))), scale, align_corners);
 }
 
-TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
 }
 
-void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
       align_corners), out));
@@ -945,13 +945,13 @@ V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::
   return upsample_linear_backward(g, input_shape, scale, align_corners);
 }
 
-TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
+TP_COLD TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool align_corners) {
   const batch::Fold in(UpsampleLinearToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_linear_to(in[0], size, scale, align_corners));
 }
 
-void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool align_corners) {
   wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
 }
@@ -1037,14 +1037,14 @@ V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const 
       size(grad_shape, std::int64_t(4))})))), scale, exact);
 }
 
-TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
+TP_COLD TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
   const auto input_size_ = in.sizes(input_size);
   return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
 }
 
-void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
+TP_COLD void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
 }
@@ -1104,13 +1104,13 @@ V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std:
   return upsample_nearest_backward(g, input_shape, scale, exact);
 }
 
-TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool exact) {
+TP_COLD TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size,
+    const std::vector<double>& scale, bool exact) {
   const batch::Fold in(UpsampleNearestToBackward::schema_v1, {input}, std::max(input->dim(), 1));
   return in.wrap(ops::upsample_nearest_to(in[0], size, scale, exact));
 }
 
-void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
+TP_COLD void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
     const std::vector<double>& scale, bool exact) {
   wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
 }

@@ -45,7 +45,7 @@ namespace {
 constexpr OpSchema kBernoulliSchema{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out",
     1, Amp::Keep, true};
 
-TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
+TP_COLD TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
   return batch::rules::bernoulli(kBernoulliSchema, input, generator);
 }
 }  // namespace
@@ -301,7 +301,7 @@ namespace {
 constexpr OpSchema kMultinomialSchema{"multinomial",
     "multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef multinomial_batched(const TensorRef& input, std::int64_t num_samples, bool replacement,
+TP_COLD TensorRef multinomial_batched(const TensorRef& input, std::int64_t num_samples, bool replacement,
     Generator* generator) {
   return batch::rules::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
@@ -334,11 +334,11 @@ TensorRef native_dropout_tangent_input_out(const TensorRef& mask, double p, cons
       : double(std::int64_t(1)) / double(std::int64_t(1) - p)))));
 }
 
-std::array<TensorRef, 2> native_dropout_batched(const TensorRef& input, double p, Generator* generator) {
+TP_COLD std::array<TensorRef, 2> native_dropout_batched(const TensorRef& input, double p, Generator* generator) {
   return batch::rules::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 
-void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, const TensorRef& input, double p) {
+TP_COLD void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, const TensorRef& input, double p) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), native_dropout_tangent_input_out(wiring::primal(mask), p,
@@ -430,7 +430,7 @@ namespace {
 constexpr OpSchema kRandSchema{"rand",
     "rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef rand_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef rand_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::rand(kRandSchema, size, generator, dtype);
 }
 }  // namespace
@@ -451,7 +451,7 @@ namespace {
 constexpr OpSchema kRandLikeSchema{"rand_like",
     "rand_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef rand_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef rand_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 }  // namespace
@@ -472,7 +472,8 @@ namespace {
 constexpr OpSchema kRandintSchema{"randint",
     "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randint_batched(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randint_batched(std::int64_t high, const Dims& size, Generator* generator,
+    std::optional<Dtype> dtype) {
   return batch::rules::randint(kRandintSchema, high, size, generator, dtype);
 }
 }  // namespace
@@ -494,7 +495,7 @@ constexpr OpSchema kRandint1Schema{"randint",
     "randint(int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef randint_1_batched(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
+TP_COLD TensorRef randint_1_batched(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
   return batch::rules::randint(kRandint1Schema, low, high, size, generator, dtype);
 }
@@ -519,7 +520,7 @@ constexpr OpSchema kRandintLikeSchema{"randint_like",
     "randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef randint_like_batched(const TensorRef& input, std::int64_t high, Generator* generator,
+TP_COLD TensorRef randint_like_batched(const TensorRef& input, std::int64_t high, Generator* generator,
     std::optional<Dtype> dtype) {
   return batch::rules::randint_like(kRandintLikeSchema, input, high, generator, dtype);
 }
@@ -542,8 +543,8 @@ constexpr OpSchema kRandintLike1Schema{"randint_like",
     "randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef randint_like_1_batched(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator,
-    std::optional<Dtype> dtype) {
+TP_COLD TensorRef randint_like_1_batched(const TensorRef& input, std::int64_t low, std::int64_t high,
+    Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randint_like(kRandintLike1Schema, input, low, high, generator, dtype);
 }
 }  // namespace
@@ -566,7 +567,7 @@ namespace {
 constexpr OpSchema kRandnSchema{"randn",
     "randn(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randn_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randn_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randn(kRandnSchema, size, generator, dtype);
 }
 }  // namespace
@@ -587,7 +588,7 @@ namespace {
 constexpr OpSchema kRandnLikeSchema{"randn_like",
     "randn_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randn_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randn_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 }  // namespace
@@ -727,7 +728,7 @@ namespace {
 constexpr OpSchema kRandpermSchema{"randperm",
     "randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randperm_batched(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randperm_batched(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randperm(kRandpermSchema, n, generator, dtype);
 }
 }  // namespace

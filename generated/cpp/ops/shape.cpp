@@ -143,13 +143,13 @@ std::vector<V> cat_vjp_tensors(const V& g, const std::vector<Shape>& tensors_sha
   return split_like(g, tensors_shape, dim);
 }
 
-TensorRef cat_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD TensorRef cat_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
   const batch::Leading in(CatBackward::schema_v1, {tensors});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cat(in.list(0, tensors.size()), dim_));
 }
 
-void cat_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD void cat_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
   wiring::set_tangent(out, as_tangent(cat(tensors_t, dim), out));
@@ -252,13 +252,13 @@ namespace {
 template <class V>
 V constant_pad_nd_vjp_input(const V& g, const Dims& pad) { return constant_pad_nd(g, negative(pad), Scalar(0)); }
 
-TensorRef constant_pad_nd_batched(const TensorRef& input, const Dims& pad, const Scalar& value) {
+TP_COLD TensorRef constant_pad_nd_batched(const TensorRef& input, const Dims& pad, const Scalar& value) {
   const batch::Leading in(ConstantPadNdBackward::schema_v1, {input});
   in.need_rank(pad.size() / 2, "input");
   return in.wrap(ops::constant_pad_nd(in[0], pad, value));
 }
 
-void constant_pad_nd_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad) {
+TP_COLD void constant_pad_nd_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -435,13 +435,13 @@ namespace {
 template <class V>
 V flip_vjp_input(const V& g, const Dims& dims) { return flip(g, dims); }
 
-TensorRef flip_batched(const TensorRef& input, const Dims& dims) {
+TP_COLD TensorRef flip_batched(const TensorRef& input, const Dims& dims) {
   const batch::Leading in(FlipBackward::schema_v1, {input});
   const auto dims_ = in.dims(dims);
   return in.wrap(ops::flip(in[0], dims_));
 }
 
-void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
+TP_COLD void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(flip(wiring::tangent(input), dims), out));
 }
 }  // namespace
@@ -697,13 +697,14 @@ V pad_by_index_vjp_input(const V& g, const Shape& input_shape, const Dims& pad, 
   return pad_by_index_backward(g, input_shape, pad, mode);
 }
 
-TensorRef pad_by_index_batched(const TensorRef& input, const Dims& pad, std::string_view mode) {
+TP_COLD TensorRef pad_by_index_batched(const TensorRef& input, const Dims& pad, std::string_view mode) {
   const batch::Leading in(PadByIndexBackward::schema_v1, {input});
   in.need_rank(pad.size() / 2, "input");
   return in.wrap(ops::pad_by_index(in[0], pad, mode));
 }
 
-void pad_by_index_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad, std::string_view mode) {
+TP_COLD void pad_by_index_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad,
+    std::string_view mode) {
   wiring::set_tangent(out, as_tangent(pad_by_index(wiring::tangent(input), pad, mode), out));
 }
 }  // namespace
@@ -756,14 +757,14 @@ V pad_by_index_backward_vjp_grad(const V& g, const Dims& pad, std::string_view m
   return pad_by_index(g, pad, mode);
 }
 
-TensorRef pad_by_index_backward_batched(const TensorRef& grad, const Dims& size, const Dims& pad,
+TP_COLD TensorRef pad_by_index_backward_batched(const TensorRef& grad, const Dims& size, const Dims& pad,
     std::string_view mode) {
   const batch::Leading in(PadByIndexBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   return in.wrap(ops::pad_by_index_backward(in[0], size_, pad, mode));
 }
 
-void pad_by_index_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+TP_COLD void pad_by_index_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     const Dims& pad, std::string_view mode) {
   wiring::set_tangent(slope, as_tangent(pad_by_index_backward(wiring::tangent(grad), size, pad, mode), slope));
 }
@@ -837,13 +838,13 @@ V repeat_vjp_input(const V& g, const Shape& input_shape, const Dims& repeats) {
   return repeat_backward(g, input_shape, repeats);
 }
 
-TensorRef repeat_batched(const TensorRef& input, const Dims& repeats) {
+TP_COLD TensorRef repeat_batched(const TensorRef& input, const Dims& repeats) {
   batch::Leading in(RepeatBackward::schema_v1, {input});
   const auto repeats_ = in.repeats(repeats);
   return in.wrap(ops::repeat(in[0], repeats_));
 }
 
-void repeat_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& repeats) {
+TP_COLD void repeat_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& repeats) {
   wiring::set_tangent(out, as_tangent(repeat(wiring::tangent(input), repeats), out));
 }
 }  // namespace
@@ -992,13 +993,13 @@ namespace {
 template <class V>
 V roll_vjp_input(const V& g, const Dims& shifts, const Dims& dims) { return roll(g, negative(shifts), dims); }
 
-TensorRef roll_batched(const TensorRef& input, const Dims& shifts, const Dims& dims) {
+TP_COLD TensorRef roll_batched(const TensorRef& input, const Dims& shifts, const Dims& dims) {
   batch::Leading in(RollBackward::schema_v1, {input});
   const auto dims_ = in.rolled(dims);
   return in.wrap(ops::roll(in[0], shifts, dims_));
 }
 
-void roll_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shifts, const Dims& dims) {
+TP_COLD void roll_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shifts, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(roll(wiring::tangent(input), shifts, dims), out));
 }
 }  // namespace
@@ -1136,13 +1137,13 @@ namespace {
 template <class V>
 std::vector<V> stack_vjp_tensors(const V& g, std::int64_t dim) { return unbind(g, dim); }
 
-TensorRef stack_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD TensorRef stack_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
   const batch::Leading in(StackBackward::schema_v1, {tensors});
   const auto dim_ = in.new_dim(dim);
   return in.wrap(ops::stack(in.list(0, tensors.size()), dim_));
 }
 
-void stack_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD void stack_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
   wiring::set_tangent(out, as_tangent(stack(tensors_t, dim), out));
@@ -1256,13 +1257,13 @@ namespace {
 template <class V>
 V tril_vjp_input(const V& g, std::int64_t diagonal) { return tril(g, diagonal); }
 
-TensorRef tril_batched(const TensorRef& input, std::int64_t diagonal) {
+TP_COLD TensorRef tril_batched(const TensorRef& input, std::int64_t diagonal) {
   const batch::Leading in(TrilBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::tril(in[0], diagonal));
 }
 
-void tril_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
+TP_COLD void tril_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(tril(wiring::tangent(input), diagonal), out));
 }
 }  // namespace
@@ -1333,13 +1334,13 @@ namespace {
 template <class V>
 V triu_vjp_input(const V& g, std::int64_t diagonal) { return triu(g, diagonal); }
 
-TensorRef triu_batched(const TensorRef& input, std::int64_t diagonal) {
+TP_COLD TensorRef triu_batched(const TensorRef& input, std::int64_t diagonal) {
   const batch::Leading in(TriuBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::triu(in[0], diagonal));
 }
 
-void triu_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
+TP_COLD void triu_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(triu(wiring::tangent(input), diagonal), out));
 }
 }  // namespace

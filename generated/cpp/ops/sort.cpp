@@ -483,7 +483,7 @@ TensorRef quantile_of(const TensorRef& input, const TensorRef& q, std::optional<
 namespace {
 constexpr OpSchema kSliceOrderSchema{"slice_order", "slice_order(Tensor rows) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef slice_order_batched(const TensorRef& rows) {
+TP_COLD TensorRef slice_order_batched(const TensorRef& rows) {
   return batch::loop({kSliceOrderSchema, {rows}},
       [&](const batch::Samples& samples) { return ops::slice_order(samples[0]); });
 }
@@ -512,14 +512,15 @@ TensorRef sort_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+TP_COLD std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
   batch::Leading in(SortBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::sort(in[0], dim_, descending, stable));
 }
 
-void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), sort_tangent_input_values(wiring::primal(indices), dim,
@@ -585,7 +586,7 @@ TensorRef topk_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
+TP_COLD std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
     bool sorted) {
   batch::Leading in(TopkBackward::schema_v1, {input});
   in.lift_scalars();
@@ -593,7 +594,8 @@ std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, st
   return in.wrap(ops::topk(in[0], k, dim_, largest, sorted));
 }
 
-void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), topk_tangent_input_values(wiring::primal(indices), dim,
@@ -711,7 +713,7 @@ constexpr OpSchema kUniqueConsecutiveFlatSchema{"unique_consecutive_flat",
     "unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
     true};
 
-std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueConsecutiveFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_consecutive_flat(samples[0]); });
 }
@@ -736,7 +738,7 @@ namespace {
 constexpr OpSchema kUniqueFlatSchema{"unique_flat",
     "unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
 
-std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_flat(samples[0]); });
 }

@@ -105,23 +105,21 @@ constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
 
 TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
 
-TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
-
-TensorRef cosh_batched(const TensorRef& input) {
+TP_COLD TensorRef cosh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::cosh(in[0]));
 }
 
-TensorRef cosh__batched(const TensorRef& input) {
+TP_COLD TensorRef cosh__batched(const TensorRef& input) {
   const batch::InPlace in(CoshBackward::schema_v1, {&input});
   ops::cosh_(in[0]);
   return input;
 }
 
-void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), cosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(cosh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -217,28 +215,15 @@ TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef cubic_weight_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
-      add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
-      mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), sub(mul(number<TensorRef>(Scalar(1.25)), abs(input)),
-      number<TensorRef>(Scalar(2.25)), Scalar(1))), Scalar(1)), where(lt(abs(input),
-      number<TensorRef>(Scalar(std::int64_t(2)))), add(mul(sub(mul(sgn(input), sub(number<TensorRef>(Scalar(3.75)),
-      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1))), mul(mul(number<TensorRef>(Scalar(0.75)),
-      sgn(input)), abs(input)), Scalar(1)), abs(input)), mul(sgn(input), sub(mul(sub(number<TensorRef>(Scalar(3.75)),
-      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1)), abs(input)),
-      number<TensorRef>(Scalar(std::int64_t(6))), Scalar(1))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-TensorRef cubic_weight_batched(const TensorRef& input) {
+TP_COLD TensorRef cubic_weight_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::cubic_weight(in[0]));
 }
 
-void cubic_weight_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cubic_weight_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), cubic_weight_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), cubic_weight_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -292,23 +277,21 @@ constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
 
 TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
 
-TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
-
-TensorRef deg2rad_batched(const TensorRef& input) {
+TP_COLD TensorRef deg2rad_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::deg2rad(in[0]));
 }
 
-TensorRef deg2rad__batched(const TensorRef& input) {
+TP_COLD TensorRef deg2rad__batched(const TensorRef& input) {
   const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
   ops::deg2rad_(in[0]);
   return input;
 }
 
-void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), deg2rad_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -393,25 +376,21 @@ TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(polygamma(std::int64_t(1), input), g);
 }
 
-TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(polygamma(std::int64_t(1), input), t);
-}
-
-TensorRef digamma_batched(const TensorRef& input) {
+TP_COLD TensorRef digamma_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::digamma(in[0]));
 }
 
-TensorRef digamma__batched(const TensorRef& input) {
+TP_COLD TensorRef digamma__batched(const TensorRef& input) {
   const batch::InPlace in(DigammaBackward::schema_v1, {&input});
   ops::digamma_(in[0]);
   return input;
 }
 
-void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), digamma_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -499,26 +478,21 @@ TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha
       number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
 }
 
-TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
-}
-
-TensorRef elu_batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef elu_batched(const TensorRef& input, double alpha) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::elu(in[0], alpha));
 }
 
-TensorRef elu__batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef elu__batched(const TensorRef& input, double alpha) {
   const batch::InPlace in(EluBackward::schema_v1, {&input});
   ops::elu_(in[0], alpha);
   return input;
 }
 
-void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+TP_COLD void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), elu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), elu_vjp_input(wiring::tangent(input), wiring::primal(input), alpha));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -597,19 +571,15 @@ TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
 }
 
-TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-TensorRef entr_batched(const TensorRef& input) {
+TP_COLD TensorRef entr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::entr(in[0]));
 }
 
-void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), entr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -662,25 +632,21 @@ TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
-TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-TensorRef erf_batched(const TensorRef& input) {
+TP_COLD TensorRef erf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erf(in[0]));
 }
 
-TensorRef erf__batched(const TensorRef& input) {
+TP_COLD TensorRef erf__batched(const TensorRef& input) {
   const batch::InPlace in(ErfBackward::schema_v1, {&input});
   ops::erf_(in[0]);
   return input;
 }
 
-void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erf_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -767,25 +733,21 @@ TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
-TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-TensorRef erfc_batched(const TensorRef& input) {
+TP_COLD TensorRef erfc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfc(in[0]));
 }
 
-TensorRef erfc__batched(const TensorRef& input) {
+TP_COLD TensorRef erfc__batched(const TensorRef& input) {
   const batch::InPlace in(ErfcBackward::schema_v1, {&input});
   ops::erfc_(in[0]);
   return input;
 }
 
-void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfc_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -873,20 +835,15 @@ TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
 }
 
-TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
-      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
-}
-
-TensorRef erfcx_batched(const TensorRef& input) {
+TP_COLD TensorRef erfcx_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfcx(in[0]));
 }
 
-void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfcx_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -939,25 +896,21 @@ TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
 }
 
-TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
-}
-
-TensorRef erfinv_batched(const TensorRef& input) {
+TP_COLD TensorRef erfinv_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfinv(in[0]));
 }
 
-TensorRef erfinv__batched(const TensorRef& input) {
+TP_COLD TensorRef erfinv__batched(const TensorRef& input) {
   const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
   ops::erfinv_(in[0]);
   return input;
 }
 
-void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfinv_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfinv_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1042,23 +995,21 @@ constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
 
 TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return strong_mul(conj_of(out), g); }
 
-TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
-
-TensorRef exp_batched(const TensorRef& input) {
+TP_COLD TensorRef exp_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::exp(in[0]));
 }
 
-TensorRef exp__batched(const TensorRef& input) {
+TP_COLD TensorRef exp__batched(const TensorRef& input) {
   const batch::InPlace in(ExpBackward::schema_v1, {&input});
   ops::exp_(in[0]);
   return input;
 }
 
-void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), exp_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(exp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1145,25 +1096,21 @@ TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
-TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
-}
-
-TensorRef exp2_batched(const TensorRef& input) {
+TP_COLD TensorRef exp2_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::exp2(in[0]));
 }
 
-TensorRef exp2__batched(const TensorRef& input) {
+TP_COLD TensorRef exp2__batched(const TensorRef& input) {
   const batch::InPlace in(Exp2Backward::schema_v1, {&input});
   ops::exp2_(in[0]);
   return input;
 }
 
-void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), exp2_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(exp2_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1250,25 +1197,21 @@ TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
 
-TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-TensorRef expm1_batched(const TensorRef& input) {
+TP_COLD TensorRef expm1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::expm1(in[0]));
 }
 
-TensorRef expm1__batched(const TensorRef& input) {
+TP_COLD TensorRef expm1__batched(const TensorRef& input) {
   const batch::InPlace in(Expm1Backward::schema_v1, {&input});
   ops::expm1_(in[0]);
   return input;
 }
 
-void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(expm1_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1350,18 +1293,18 @@ GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
 
-TensorRef floor_batched(const TensorRef& input) {
+TP_COLD TensorRef floor_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::floor(in[0]));
 }
 
-TensorRef floor__batched(const TensorRef& input) {
+TP_COLD TensorRef floor__batched(const TensorRef& input) {
   const batch::InPlace in(FloorBackward::schema_v1, {&input});
   ops::floor_(in[0]);
   return input;
 }
 
-void floor_set_tangent(const TensorRef& out) {
+TP_COLD void floor_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1435,18 +1378,18 @@ GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
 namespace {
 constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
 
-TensorRef frac_batched(const TensorRef& input) {
+TP_COLD TensorRef frac_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::frac(in[0]));
 }
 
-TensorRef frac__batched(const TensorRef& input) {
+TP_COLD TensorRef frac__batched(const TensorRef& input) {
   const batch::InPlace in(FracBackward::schema_v1, {&input});
   ops::frac_(in[0]);
   return input;
 }
 
-void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1531,20 +1474,15 @@ TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
       exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
 }
 
-TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_erf_batched(const TensorRef& input) {
+TP_COLD TensorRef gelu_erf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::gelu_erf(in[0]));
 }
 
-void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_erf_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1607,26 +1545,15 @@ TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
       square(input)), Scalar(1))), input), Scalar(1)), g);
 }
 
-TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_tanh_batched(const TensorRef& input) {
+TP_COLD TensorRef gelu_tanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::gelu_tanh(in[0]));
 }
 
-void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_tanh_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1684,21 +1611,15 @@ TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, doubl
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
+TP_COLD TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardshrink(in[0], lambd));
 }
 
-void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+TP_COLD void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+    sum = plus(std::move(sum), hardshrink_vjp_input(wiring::tangent(input), wiring::primal(input), lambd));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

@@ -115,27 +115,21 @@ TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
 }
 
-TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
-}
-
-TensorRef hardsigmoid_batched(const TensorRef& input) {
+TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardsigmoid(in[0]));
 }
 
-TensorRef hardsigmoid__batched(const TensorRef& input) {
+TP_COLD TensorRef hardsigmoid__batched(const TensorRef& input) {
   const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
   ops::hardsigmoid_(in[0]);
   return input;
 }
 
-void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hardsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -218,31 +212,21 @@ TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
 }
 
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-TensorRef hardswish_batched(const TensorRef& input) {
+TP_COLD TensorRef hardswish_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardswish(in[0]));
 }
 
-TensorRef hardswish__batched(const TensorRef& input) {
+TP_COLD TensorRef hardswish__batched(const TensorRef& input) {
   const batch::InPlace in(HardswishBackward::schema_v1, {&input});
   ops::hardswish_(in[0]);
   return input;
 }
 
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hardswish_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -321,27 +305,21 @@ TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double 
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
+TP_COLD TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardtanh(in[0], min_val, max_val));
 }
 
-TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
+TP_COLD TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
   const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
   ops::hardtanh_(in[0], min_val, max_val);
   return input;
 }
 
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+TP_COLD void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+    sum = plus(std::move(sum), hardtanh_vjp_input(wiring::tangent(input), wiring::primal(input), min_val, max_val));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -419,23 +397,21 @@ constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
 
 TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
 
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-TensorRef i0_batched(const TensorRef& input) {
+TP_COLD TensorRef i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i0(in[0]));
 }
 
-TensorRef i0__batched(const TensorRef& input) {
+TP_COLD TensorRef i0__batched(const TensorRef& input) {
   const batch::InPlace in(I0Backward::schema_v1, {&input});
   ops::i0_(in[0]);
   return input;
 }
 
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -522,19 +498,15 @@ TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
 }
 
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-TensorRef i0e_batched(const TensorRef& input) {
+TP_COLD TensorRef i0e_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i0e(in[0]));
 }
 
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i0e_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -590,22 +562,15 @@ TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
       square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
 }
 
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef i1_batched(const TensorRef& input) {
+TP_COLD TensorRef i1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i1(in[0]));
 }
 
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -660,21 +625,15 @@ TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
       Scalar(1))), Scalar(1))), g);
 }
 
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-TensorRef i1e_batched(const TensorRef& input) {
+TP_COLD TensorRef i1e_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i1e(in[0]));
 }
 
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i1e_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -728,26 +687,21 @@ TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, doubl
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
 }
 
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
+TP_COLD TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::leaky_relu(in[0], negative_slope));
 }
 
-TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
+TP_COLD TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
   const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
   ops::leaky_relu_(in[0], negative_slope);
   return input;
 }
 
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
+TP_COLD void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
+    sum = plus(std::move(sum), leaky_relu_vjp_input(wiring::tangent(input), wiring::primal(input), negative_slope));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -824,23 +778,21 @@ constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
 
 TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
 
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-TensorRef lgamma_batched(const TensorRef& input) {
+TP_COLD TensorRef lgamma_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::lgamma(in[0]));
 }
 
-TensorRef lgamma__batched(const TensorRef& input) {
+TP_COLD TensorRef lgamma__batched(const TensorRef& input) {
   const batch::InPlace in(LgammaBackward::schema_v1, {&input});
   ops::lgamma_(in[0]);
   return input;
 }
 
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), lgamma_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -927,25 +879,21 @@ TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
 }
 
-TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
-}
-
-TensorRef log_batched(const TensorRef& input) {
+TP_COLD TensorRef log_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log(in[0]));
 }
 
-TensorRef log__batched(const TensorRef& input) {
+TP_COLD TensorRef log__batched(const TensorRef& input) {
   const batch::InPlace in(LogBackward::schema_v1, {&input});
   ops::log_(in[0]);
   return input;
 }
 
-void log_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1032,25 +980,21 @@ TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
 }
 
-TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
-}
-
-TensorRef log10_batched(const TensorRef& input) {
+TP_COLD TensorRef log10_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log10(in[0]));
 }
 
-TensorRef log10__batched(const TensorRef& input) {
+TP_COLD TensorRef log10__batched(const TensorRef& input) {
   const batch::InPlace in(Log10Backward::schema_v1, {&input});
   ops::log10_(in[0]);
   return input;
 }
 
-void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log10_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log10_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1138,26 +1082,21 @@ TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
 
-TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), t);
-}
-
-TensorRef log1p_batched(const TensorRef& input) {
+TP_COLD TensorRef log1p_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log1p(in[0]));
 }
 
-TensorRef log1p__batched(const TensorRef& input) {
+TP_COLD TensorRef log1p__batched(const TensorRef& input) {
   const batch::InPlace in(Log1pBackward::schema_v1, {&input});
   ops::log1p_(in[0]);
   return input;
 }
 
-void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log1p_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log1p_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1244,25 +1183,21 @@ TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
 }
 
-TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
-}
-
-TensorRef log2_batched(const TensorRef& input) {
+TP_COLD TensorRef log2_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log2(in[0]));
 }
 
-TensorRef log2__batched(const TensorRef& input) {
+TP_COLD TensorRef log2__batched(const TensorRef& input) {
   const batch::InPlace in(Log2Backward::schema_v1, {&input});
   ops::log2_(in[0]);
   return input;
 }
 
-void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log2_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log2_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1350,20 +1285,15 @@ TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
 }
 
-TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
-}
-
-TensorRef log_ndtr_batched(const TensorRef& input) {
+TP_COLD TensorRef log_ndtr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log_ndtr(in[0]));
 }
 
-void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), log_ndtr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1426,35 +1356,21 @@ TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optio
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
 }
 
-TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps, const TensorRef& t) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
-}
-
-TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
+TP_COLD TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logit(in[0], eps));
 }
 
-TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
+TP_COLD TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
   const batch::InPlace in(LogitBackward::schema_v1, {&input});
   ops::logit_(in[0], eps);
   return input;
 }
 
-void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
+TP_COLD void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logit_tangent_input(wiring::primal(input), eps, wiring::tangent(input)));
+    sum = plus(std::move(sum), logit_vjp_input(wiring::tangent(input), wiring::primal(input), eps));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1548,19 +1464,15 @@ TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(sigmoid(neg(input)), g);
 }
 
-TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sigmoid(neg(input)), t);
-}
-
-TensorRef logsigmoid_batched(const TensorRef& input) {
+TP_COLD TensorRef logsigmoid_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logsigmoid(in[0]));
 }
 
-void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), logsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1618,27 +1530,21 @@ TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), g);
 }
 
-TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
-}
-
-TensorRef mish_batched(const TensorRef& input) {
+TP_COLD TensorRef mish_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::mish(in[0]));
 }
 
-TensorRef mish__batched(const TensorRef& input) {
+TP_COLD TensorRef mish__batched(const TensorRef& input) {
   const batch::InPlace in(MishBackward::schema_v1, {&input});
   ops::mish_(in[0]);
   return input;
 }
 
-void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), mish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), mish_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1713,19 +1619,15 @@ constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backwar
 
 TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
 
-TensorRef modified_bessel_i0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(i1(input), t);
-}
-
-TensorRef modified_bessel_i0_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_i0(in[0]));
 }
 
-void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_i0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace

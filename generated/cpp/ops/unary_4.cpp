@@ -38,6 +38,7 @@ enum : int {
   kRelu6,
   kRelu6VjpInput,
   kRound,
+  kRoundScaled,
   kRsqrt,
   kRsqrtVjpInput,
   kScaledModifiedBesselK0,
@@ -46,7 +47,6 @@ enum : int {
   kScaledModifiedBesselK1VjpInput,
   kSelu,
   kSeluVjpInput,
-  kSgn,
 };
 }  // namespace
 
@@ -87,10 +87,6 @@ Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage round_to(const Storage& input, std::int64_t decimals);
-TensorRef round_to(const TensorRef& input, std::int64_t decimals);
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -99,8 +95,6 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // modified_bessel_i1(Tensor input) -> Tensor out
 //   out = i1(input)
@@ -118,22 +112,15 @@ TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& inpu
       square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
 }
 
-TensorRef modified_bessel_i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef modified_bessel_i1_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_i1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_i1(in[0]));
 }
 
-void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -188,19 +175,15 @@ TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& inpu
   return strong_mul(neg(modified_bessel_k1(input)), g);
 }
 
-TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(modified_bessel_k1(input)), t);
-}
-
-TensorRef modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k0(in[0]));
 }
 
-void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -255,19 +238,15 @@ TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& inpu
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k1(in[0]));
 }
 
-void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -324,21 +303,15 @@ TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))))), g);
 }
 
-TensorRef nan_replaced_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))))), t);
-}
-
-TensorRef nan_replaced_batched(const TensorRef& input, double none, double high, double low) {
+TP_COLD TensorRef nan_replaced_batched(const TensorRef& input, double none, double high, double low) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::nan_replaced(in[0], none, high, low));
 }
 
-void nan_replaced_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void nan_replaced_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), nan_replaced_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), nan_replaced_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -395,20 +368,15 @@ TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
       square(input)))), g);
 }
 
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
-}
-
-TensorRef ndtr_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtr(in[0]));
 }
 
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -462,20 +430,15 @@ TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
       square(out)))), g);
 }
 
-TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
-      square(out)))), t);
-}
-
-TensorRef ndtri_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtri_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtri(in[0]));
 }
 
-void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtri_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -526,23 +489,21 @@ constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
 TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
 
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-TensorRef neg_batched(const TensorRef& input) {
+TP_COLD TensorRef neg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::neg(in[0]));
 }
 
-TensorRef neg__batched(const TensorRef& input) {
+TP_COLD TensorRef neg__batched(const TensorRef& input) {
   const batch::InPlace in(NegBackward::schema_v1, {&input});
   ops::neg_(in[0]);
   return input;
 }
 
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), neg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -626,25 +587,21 @@ TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
 
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::polygamma_of(in[0], order));
 }
 
-TensorRef polygamma_of__batched(const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of__batched(const TensorRef& input, std::int64_t order) {
   const batch::InPlace in(PolygammaOfBackward::schema_v1, {&input});
   ops::polygamma_of_(in[0], order);
   return input;
 }
 
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
+TP_COLD void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
+    sum = plus(std::move(sum), polygamma_of_vjp_input(wiring::tangent(input), wiring::primal(input), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -720,23 +677,21 @@ constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
 TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
 
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-TensorRef rad2deg_batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rad2deg(in[0]));
 }
 
-TensorRef rad2deg__batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg__batched(const TensorRef& input) {
   const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
   ops::rad2deg_(in[0]);
   return input;
 }
 
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), rad2deg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -821,23 +776,21 @@ TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(neg(square(out))), g);
 }
 
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
-
-TensorRef reciprocal_batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::reciprocal(in[0]));
 }
 
-TensorRef reciprocal__batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal__batched(const TensorRef& input) {
   const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
   ops::reciprocal_(in[0]);
   return input;
 }
 
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(reciprocal_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -925,26 +878,21 @@ TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef relu_batched(const TensorRef& input) {
+TP_COLD TensorRef relu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu(in[0]));
 }
 
-TensorRef relu__batched(const TensorRef& input) {
+TP_COLD TensorRef relu__batched(const TensorRef& input) {
   const batch::InPlace in(ReluBackward::schema_v1, {&input});
   ops::relu_(in[0]);
   return input;
 }
 
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1020,27 +968,21 @@ TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef relu6_batched(const TensorRef& input) {
+TP_COLD TensorRef relu6_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu6(in[0]));
 }
 
-TensorRef relu6__batched(const TensorRef& input) {
+TP_COLD TensorRef relu6__batched(const TensorRef& input) {
   const batch::InPlace in(Relu6Backward::schema_v1, {&input});
   ops::relu6_(in[0]);
   return input;
 }
 
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu6_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1109,18 +1051,18 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
 
-TensorRef round_batched(const TensorRef& input) {
+TP_COLD TensorRef round_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::round(in[0]));
 }
 
-TensorRef round__batched(const TensorRef& input) {
+TP_COLD TensorRef round__batched(const TensorRef& input) {
   const batch::InPlace in(RoundBackward::schema_v1, {&input});
   ops::round_(in[0]);
   return input;
 }
 
-void round_set_tangent(const TensorRef& out) {
+TP_COLD void round_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1187,13 +1129,16 @@ GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
 }
 
 // round(Tensor input, *, int decimals) -> Tensor out
-//   out = round_to(input, decimals)
+//   out = round_scaled(input, 10.0**decimals if decimals > 0 else 1.0, 10.0**(-decimals) if decimals < 0 else 1.0)
 
 namespace {
 constexpr OpSchema kRound1Schema{"round", "round(Tensor input, *, int decimals) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V round_1_compose(const V& input, std::int64_t decimals) { return round_to(input, decimals); }
+V round_1_compose(const V& input, std::int64_t decimals) {
+  return round_scaled(input, (decimals > std::int64_t(0) ? std::pow(double(10.0), double(decimals)) : 1.0),
+      (decimals < std::int64_t(0) ? std::pow(double(10.0), double(-decimals)) : 1.0));
+}
 }  // namespace
 
 Storage round(const Storage& input, std::int64_t decimals) {
@@ -1215,6 +1160,48 @@ TensorRef round_(const TensorRef& input, std::int64_t decimals) {
   return input;
 }
 
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+//   out = round(input * up / down) / up * down
+//   d input: zero
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRoundScaledSpec{&RoundScaledBackward::schema_v1, 1, 0, Promote::Float};
+
+TP_COLD TensorRef round_scaled_batched(const TensorRef& input, double up, double down) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round_scaled(in[0], up, down));
+}
+}  // namespace
+
+Storage round_scaled(const Storage& input, double up, double down) {
+  check_dtype(RoundScaledBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kRoundScaledSpec, loops[kRoundScaled], {&input}, {up, down});
+}
+TensorRef round_scaled(const TensorRef& input, double up, double down) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return round_scaled_batched(input, up, down);
+  TensorRef out = wiring::wrap(round_scaled(input->storage(), up, down));
+  if (wiring::records(input)) {
+    auto node = make_node<RoundScaledBackward>();
+    RoundScaledBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  return out;
+}
+GradVec RoundScaledBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec RoundScaledBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // rsqrt(Tensor input) -> Tensor out
 //   out = rsqrt(input)
 //   d input = -0.5 * out**3
@@ -1229,25 +1216,21 @@ TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
 }
 
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-TensorRef rsqrt_batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rsqrt(in[0]));
 }
 
-TensorRef rsqrt__batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt__batched(const TensorRef& input) {
   const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
   ops::rsqrt_(in[0]);
   return input;
 }
 
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(rsqrt_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1334,19 +1317,15 @@ TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRe
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k0(in[0]));
 }
 
-void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1402,20 +1381,15 @@ TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRe
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
-      div(scaled_modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k1(in[0]));
 }
 
-void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1472,27 +1446,21 @@ TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
       g);
 }
 
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-TensorRef selu_batched(const TensorRef& input) {
+TP_COLD TensorRef selu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::selu(in[0]));
 }
 
-TensorRef selu__batched(const TensorRef& input) {
+TP_COLD TensorRef selu__batched(const TensorRef& input) {
   const batch::InPlace in(SeluBackward::schema_v1, {&input});
   ops::selu_(in[0]);
   return input;
 }
 
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), selu_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1553,112 +1521,6 @@ GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sgn(Tensor input) -> Tensor out
-//   out = sgn(input)
-//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
-//   saves: input, out
-
-namespace {
-constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
-
-template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) {
-  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
-}
-
-TensorRef sgn_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sgn(in[0]));
-}
-
-TensorRef sgn__batched(const TensorRef& input) {
-  const batch::InPlace in(SgnBackward::schema_v1, {&input});
-  ops::sgn_(in[0]);
-  return input;
-}
-
-void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
-        input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
-TensorRef sgn(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sgn_batched(input);
-  TensorRef out = wiring::wrap(sgn(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
-  return out;
-}
-TensorRef sgn_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sgn__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(input);
-  Ref<SgnBackward> node;
-  if (record) {
-    node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
-  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
-  }
-  return out_;
-}
-GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -13,6 +13,7 @@ TP_DECLARE_LOOPS(unary_5)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_5);
 enum : int {
+  kSgn,
   kSigmoid,
   kSigmoidVjpInput,
   kSign,
@@ -67,14 +68,122 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
+Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
+TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// sgn(Tensor input) -> Tensor out
+//   out = sgn(input)
+//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
+//   saves: input, out
+
+namespace {
+constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
+
+template <class V>
+V sgn_vjp_input(const V& g, const V& input, const V& out) {
+  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
+}
+
+TP_COLD TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TP_COLD TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
+}
+
+TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
+TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn_batched(input);
+  TensorRef out = wiring::wrap(sgn(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
+  return out;
+}
+TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+    return sgn__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SgnBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sgn(input);
+  Ref<SgnBackward> node;
+  if (record) {
+    node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::wrap(copy_of(input->storage())));
+  }
+  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (node) node->save(1, input);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
+  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
+  }
+  return out_;
+}
+GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // sigmoid(Tensor input) -> Tensor out
 //   out = sigmoid(input)
@@ -89,25 +198,21 @@ TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
-TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
-}
-
-TensorRef sigmoid_batched(const TensorRef& input) {
+TP_COLD TensorRef sigmoid_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sigmoid(in[0]));
 }
 
-TensorRef sigmoid__batched(const TensorRef& input) {
+TP_COLD TensorRef sigmoid__batched(const TensorRef& input) {
   const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
   ops::sigmoid_(in[0]);
   return input;
 }
 
-void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sigmoid_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sigmoid_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -189,18 +294,18 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 namespace {
 constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
 
-TensorRef sign_batched(const TensorRef& input) {
+TP_COLD TensorRef sign_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sign(in[0]));
 }
 
-TensorRef sign__batched(const TensorRef& input) {
+TP_COLD TensorRef sign__batched(const TensorRef& input) {
   const batch::InPlace in(SignBackward::schema_v1, {&input});
   ops::sign_(in[0]);
   return input;
 }
 
-void sign_set_tangent(const TensorRef& out) {
+TP_COLD void sign_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -280,26 +385,21 @@ TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
       sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
 
-TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), t);
-}
-
-TensorRef silu_batched(const TensorRef& input) {
+TP_COLD TensorRef silu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::silu(in[0]));
 }
 
-TensorRef silu__batched(const TensorRef& input) {
+TP_COLD TensorRef silu__batched(const TensorRef& input) {
   const batch::InPlace in(SiluBackward::schema_v1, {&input});
   ops::silu_(in[0]);
   return input;
 }
 
-void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), silu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(silu_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -374,23 +474,21 @@ constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
 
 TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
 
-TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
-
-TensorRef sin_batched(const TensorRef& input) {
+TP_COLD TensorRef sin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sin(in[0]));
 }
 
-TensorRef sin__batched(const TensorRef& input) {
+TP_COLD TensorRef sin__batched(const TensorRef& input) {
   const batch::InPlace in(SinBackward::schema_v1, {&input});
   ops::sin_(in[0]);
   return input;
 }
 
-void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sin_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sin_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -487,35 +585,21 @@ TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
       div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
 }
 
-TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
-}
-
-TensorRef sinc_batched(const TensorRef& input) {
+TP_COLD TensorRef sinc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sinc(in[0]));
 }
 
-TensorRef sinc__batched(const TensorRef& input) {
+TP_COLD TensorRef sinc__batched(const TensorRef& input) {
   const batch::InPlace in(SincBackward::schema_v1, {&input});
   ops::sinc_(in[0]);
   return input;
 }
 
-void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), sinc_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -600,23 +684,21 @@ constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
 
 TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
 
-TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
-
-TensorRef sinh_batched(const TensorRef& input) {
+TP_COLD TensorRef sinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sinh(in[0]));
 }
 
-TensorRef sinh__batched(const TensorRef& input) {
+TP_COLD TensorRef sinh__batched(const TensorRef& input) {
   const batch::InPlace in(SinhBackward::schema_v1, {&input});
   ops::sinh_(in[0]);
   return input;
 }
 
-void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sinh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -704,20 +786,15 @@ TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double 
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
 }
 
-TensorRef softplus_tangent_input(const TensorRef& input, double beta, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
-}
-
-TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
+TP_COLD TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softplus(in[0], beta, threshold));
 }
 
-void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
+TP_COLD void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softplus_tangent_input(wiring::primal(input), beta, threshold, wiring::tangent(input)));
+    sum = plus(std::move(sum), softplus_vjp_input(wiring::tangent(input), wiring::primal(input), beta, threshold));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -777,21 +854,15 @@ TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, doubl
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-TensorRef softshrink_batched(const TensorRef& input, double lambd) {
+TP_COLD TensorRef softshrink_batched(const TensorRef& input, double lambd) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softshrink(in[0], lambd));
 }
 
-void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+TP_COLD void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+    sum = plus(std::move(sum), softshrink_vjp_input(wiring::tangent(input), wiring::primal(input), lambd));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -850,29 +921,20 @@ TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
       abs(input), Scalar(1)))), Scalar(1)), g);
 }
 
-TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), t);
-}
-
-TensorRef softsign_batched(const TensorRef& input) {
+TP_COLD TensorRef softsign_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softsign(in[0]));
 }
 
-void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), softsign_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
-}
+Storage softsign(const Storage& input) { return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input}); }
 TensorRef softsign(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
     return softsign_batched(input);
@@ -925,24 +987,15 @@ TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& inp
       Scalar(1)), input)), g);
 }
 
-TensorRef spherical_bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
-      add(number<TensorRef>(Scalar(0.03333333333333333)), mul(square(input), sub(mul(square(input),
-      sub(number<TensorRef>(Scalar(2.2045855379188714e-05)), mul(number<TensorRef>(Scalar(2.505210838544172e-07)),
-      square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)), Scalar(1))), Scalar(1))),
-      number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))), div(sub(cos(input), spherical_bessel_j0(input),
-      Scalar(1)), input)), t);
-}
-
-TensorRef spherical_bessel_j0_batched(const TensorRef& input) {
+TP_COLD TensorRef spherical_bessel_j0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::spherical_bessel_j0(in[0]));
 }
 
-void spherical_bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void spherical_bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), spherical_bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), spherical_bessel_j0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -997,25 +1050,21 @@ TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
 }
 
-TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
-}
-
-TensorRef sqrt_batched(const TensorRef& input) {
+TP_COLD TensorRef sqrt_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sqrt(in[0]));
 }
 
-TensorRef sqrt__batched(const TensorRef& input) {
+TP_COLD TensorRef sqrt__batched(const TensorRef& input) {
   const batch::InPlace in(SqrtBackward::schema_v1, {&input});
   ops::sqrt_(in[0]);
   return input;
 }
 
-void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sqrt_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1102,25 +1151,21 @@ TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
 
-TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
-}
-
-TensorRef square_batched(const TensorRef& input) {
+TP_COLD TensorRef square_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::square(in[0]));
 }
 
-TensorRef square__batched(const TensorRef& input) {
+TP_COLD TensorRef square__batched(const TensorRef& input) {
   const batch::InPlace in(SquareBackward::schema_v1, {&input});
   ops::square_(in[0]);
   return input;
 }
 
-void square_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void square_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), square_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(square_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1207,25 +1252,21 @@ TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
-TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-TensorRef tan_batched(const TensorRef& input) {
+TP_COLD TensorRef tan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tan(in[0]));
 }
 
-TensorRef tan__batched(const TensorRef& input) {
+TP_COLD TensorRef tan__batched(const TensorRef& input) {
   const batch::InPlace in(TanBackward::schema_v1, {&input});
   ops::tan_(in[0]);
   return input;
 }
 
-void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tan_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tan_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1312,25 +1353,21 @@ TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
-TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-TensorRef tanh_batched(const TensorRef& input) {
+TP_COLD TensorRef tanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tanh(in[0]));
 }
 
-TensorRef tanh__batched(const TensorRef& input) {
+TP_COLD TensorRef tanh__batched(const TensorRef& input) {
   const batch::InPlace in(TanhBackward::schema_v1, {&input});
   ops::tanh_(in[0]);
   return input;
 }
 
-void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanh_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tanh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1417,27 +1454,20 @@ TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
   return strong_mul(conj_of(square(tanh(input))), g);
 }
 
-TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(square(tanh(input)), t);
-}
-
-TensorRef tanhshrink_batched(const TensorRef& input) {
+TP_COLD TensorRef tanhshrink_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tanhshrink(in[0]));
 }
 
-void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tanhshrink_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
+Storage tanhshrink(const Storage& input) { return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input}); }
 TensorRef tanhshrink(const TensorRef& input) {
   if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
     return tanhshrink_batched(input);
@@ -1486,26 +1516,21 @@ TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::threshold(in[0], threshold, value));
 }
 
-TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
   const batch::InPlace in(ThresholdBackward::schema_v1, {&input});
   ops::threshold_(in[0], threshold, value);
   return input;
 }
 
-void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
+TP_COLD void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
+    sum = plus(std::move(sum), threshold_vjp_input(wiring::tangent(input), wiring::primal(input), threshold));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1579,18 +1604,18 @@ GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_
 namespace {
 constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
 
-TensorRef trunc_batched(const TensorRef& input) {
+TP_COLD TensorRef trunc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::trunc(in[0]));
 }
 
-TensorRef trunc__batched(const TensorRef& input) {
+TP_COLD TensorRef trunc__batched(const TensorRef& input) {
   const batch::InPlace in(TruncBackward::schema_v1, {&input});
   ops::trunc_(in[0]);
   return input;
 }
 
-void trunc_set_tangent(const TensorRef& out) {
+TP_COLD void trunc_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
